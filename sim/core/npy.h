@@ -1,0 +1,44 @@
+/* NumPy's .npy files: the tensors that users bring and take away.
+ *
+ * Interface:
+ *   npy_read() reads format versions 1.0, 2.0 and 3.0 with little-endian f2, f4 or f8 elements
+ *   in C or Fortran order, and gives floats in C order. Anything else (other types, big-endian,
+ *   truncated or contradictory headers, trailing bytes) is refused with a message that names
+ *   the file and what was found. npy_write() writes version 1.0, f4, C order, first to a
+ *   temporary file in the same folder that it then renames: a reader never sees half a file.
+ *
+ * Source: NumPy's format description (numpy.lib.format).
+ */
+#ifndef FLASHLAB_CORE_NPY_H
+#define FLASHLAB_CORE_NPY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/status.h"
+
+enum { NPY_MAX_DIMS = 8 };
+
+struct npy {
+    int ndim;                    /* 0 (a scalar) to NPY_MAX_DIMS */
+    int64_t shape[NPY_MAX_DIMS]; /* each at least 0 */
+    int64_t count;               /* product of the shape */
+    int64_t nonfinite;           /* elements that are NaN or infinite as floats */
+    float *data;                 /* count floats, C order; owned, free with npy_free() */
+};
+
+/* Reads a file. On failure *array is empty and *error says why. */
+enum status npy_read(struct npy *array, const char *path, struct error *error);
+
+/* Parses size bytes that are the whole contents of a file; name appears in messages. */
+enum status npy_parse(struct npy *array, const void *bytes, size_t size, const char *name,
+                      struct error *error);
+
+/* Writes data (the product of shape[ndim] floats, C order) to path. */
+enum status npy_write(const char *path, const float *data, int ndim, const int64_t *shape,
+                      struct error *error);
+
+/* Frees the data; safe on an empty array. */
+void npy_free(struct npy *array);
+
+#endif
