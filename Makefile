@@ -54,23 +54,27 @@ test: $(TESTS) $(BUILD)/flashlab ## build and run all tests
 
 $(LIBRARY): $(call object,$(SIM_SOURCES))
 	@rm -f $@
-	$(AR) rcs $@ $^
+	@$(AR) rcs $@ $^
 
 $(BUILD)/obj/%.o: %.c Makefile
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	@echo "  CC $<"
+	@$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(BUILD)/flashlab: $(call object,lessons/flashlab.c $(COMMON_SOURCES)) $(LIBRARY)
-	$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
+	@echo "  LD $@"
+	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
 
 $(BUILD)/lessons/%: $(BUILD)/obj/lessons/%.o $(call object,$(COMMON_SOURCES)) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
+	@echo "  LD $@"
+	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
 
 $(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests $(CMOCKA_CFLAGS)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call object,$(TEST_COMMON_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) -o $@
+	@echo "  LD $@"
+	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) -o $@
 
 FORMATTED := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
 format: ## format all C sources in place

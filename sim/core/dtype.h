@@ -9,6 +9,16 @@
  * the range become infinity in F16 and BF16 (IEEE 754) and the largest finite value in E4M3
  * and E5M2 (saturating mode of the OCP 8-bit Floating Point Specification 1.0, which maps
  * infinity to the largest finite value too).
+ *
+ *     const float x[3] = {0.1f, 1000.0f, -INFINITY};
+ *     float y[3];
+ *     dtype_round(y, DTYPE_E4M3, x, 3);      // y: 0.1015625, 448, -448
+ *     uint8_t codes[3];
+ *     dtype_encode(codes, DTYPE_E4M3, x, 3); // codes: 0x1D, 0x7E, 0xFE
+ *
+ * Encoded elements are stored as uint8_t, uint16_t or float in the host's byte order, so their
+ * address must be a multiple of dtype_bytes(). A NaN keeps its sign; in the formats below 32
+ * bits it becomes the quiet NaN with all other bits set, in F32 it keeps every bit.
  */
 #ifndef FLASHLAB_CORE_DTYPE_H
 #define FLASHLAB_CORE_DTYPE_H
@@ -30,13 +40,14 @@ bool dtype_parse(enum dtype *dtype, const char *name);
 /* The distance between 1 and the next value: 2^-23, 2^-10, 2^-7, 2^-3, 2^-2. */
 float dtype_epsilon(enum dtype dtype);
 
-/* dst[count] encoded elements <- src[count] floats. */
+/* dst[count] encoded elements <- src[count] floats, rounded. They must not overlap. */
 void dtype_encode(void *dst, enum dtype dtype, const float *src, size_t count);
 
-/* dst[count] floats <- src[count] encoded elements; exact. */
+/* dst[count] floats <- src[count] encoded elements; exact. They must not overlap. */
 void dtype_decode(float *dst, enum dtype dtype, const void *src, size_t count);
 
-/* dst[count] <- src[count] rounded to the dtype; dst may be src. */
+/* dst[count] <- src[count] rounded to the dtype, equal in every bit to encoding and decoding
+ * again. dst may be src. */
 void dtype_round(float *dst, enum dtype dtype, const float *src, size_t count);
 
 #endif

@@ -1,0 +1,207 @@
+#include "core/launch.h"
+
+#include <omp.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/on_chip.h"
+#include "core/trace.h"
+
+void gpu_init(struct gpu *gpu, const struct machine *machine, enum gpu_mode mode)
+{
+    *gpu = (struct gpu){.machine = machine, .mode = mode};
+}
+
+bool block_failed(const struct thread_block *b)
+{
+    return b->error.status != STATUS_OK;
+}
+
+static void counters_add(struct counters *sum, const struct counters *from, int64_t times,
+                         int tensors)
+{
+    for (int t = 0; t < tensors; t++) {
+        for (int k = 0; k < DIRECTION_COUNT; k++) {
+            sum->tensor[t].of[k].bytes += times * from->tensor[t].of[k].bytes;
+            sum->tensor[t].of[k].sectors += times * from->tensor[t].of[k].sectors;
+        }
+    }
+    sum->flops.matrix += times * from->flops.matrix;
+    sum->flops.other += times * from->flops.other;
+    sum->flops.exp += times * from->flops.exp;
+}
+
+/* Element sizes and tile heights are whole numbers of bytes, so 32 equal steps always advance
+ * the address by a multiple of 32 bytes. */
+enum { LOOP_PERIOD = SECTOR_BYTES };
+
+int loop_begin(struct thread_block *b, int first)
+{
+    if (b->gpu->mode == GPU_COUNTS) {
+        b->loop_first = first;
+        b->loop_start = b->counters;
+    }
+    return first;
+}
+
+int loop_next(struct thread_block *b, int j, int end)
+{
+    const int next = j + 1;
+    if (b->gpu->mode == GPU_DATA || b->gpu->trace || next - b->loop_first != LOOP_PERIOD)
+        return next;
+    const int periods = (end - 1 - next) / LOOP_PERIOD; /* end - 1 runs by itself */
+    if (periods <= 0)
+        return next;
+    const int tensors = b->gpu->tensor_count;
+    struct counters once = b->counters;
+    counters_add(&once, &b->loop_start, -1, tensors);
+    counters_add(&b->counters, &once, periods, tensors);
+    return next + periods * LOOP_PERIOD;
+}
+
+/* One block after another may enter, in order of block number. */
+struct turn {
+    pthread_mutex_t mutex;
+    pthread_cond_t moved;
+    int64_t next;
+};
+
+/* What the threads of one gpu_launch() share. */
+struct run {
+    struct gpu *gpu;
+    const struct launch *launch;
+    int64_t blocks;
+    struct turn turn;
+    struct counters counters;
+    int64_t peak_bytes[LEVEL_COUNT];
+    int64_t done;
+    double last_progress;
+    struct error error;
+};
+
+static void finish_in_order(struct run *run, struct thread_block *b, int64_t number)
+{
+    pthread_mutex_lock(&run->turn.mutex);
+    while (run->turn.next != number)
+        pthread_cond_wait(&run->turn.moved, &run->turn.mutex);
+    reductions_apply(b);
+    step_list_flush(b);
+    run->turn.next++;
+    pthread_cond_broadcast(&run->turn.moved);
+    pthread_mutex_unlock(&run->turn.mutex);
+}
+
+static void block_reset(struct thread_block *b, const struct run *run, int64_t number)
+{
+    const struct grid grid = run->launch->grid;
+    b->x = (int)(number % grid.x);
+    b->y = (int)(number / grid.x % grid.y);
+    b->z = (int)(number / grid.x / grid.y);
+    memset(b->counters.tensor, 0,
+           (size_t)run->gpu->tensor_count * sizeof b->counters.tensor[0]);
+    b->counters.flops = (struct flops){0};
+    b->tile_count = 0;
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        b->used[level] = 0;
+}
+
+static struct thread_block block_of_thread(const struct run *run,
+                                           struct on_chip_storage *storage)
+{
+    struct thread_block b = {.gpu = run->gpu, .launch = run->launch, .storage = storage};
+    const bool unlimited = run->launch->unlimited_on_chip;
+    const struct machine *machine = run->gpu->machine;
+    b.capacity[LEVEL_SRAM] = unlimited ? INT64_MAX : machine->sram_bytes_per_block;
+    b.capacity[LEVEL_REGISTERS] = unlimited ? INT64_MAX : machine->register_bytes;
+    return b;
+}
+
+static void report_progress(struct run *run)
+{
+    int64_t done;
+#pragma omp atomic capture
+    done = ++run->done;
+    if (!run->gpu->progress || omp_get_thread_num() != 0)
+        return;
+    const double now = omp_get_wtime();
+    if (now - run->last_progress < 0.2)
+        return;
+    run->last_progress = now;
+    run->gpu->progress(run->gpu->progress_context, run->launch->name, done, run->blocks);
+}
+
+/* Runs blocks until none is left; every thread of the team calls it. */
+static void run_blocks(struct run *run)
+{
+    struct on_chip_storage storage = {0};
+    struct thread_block b = block_of_thread(run, &storage);
+    struct counters counters = {0};
+    int64_t peak[LEVEL_COUNT] = {0};
+    const int tensors = run->gpu->tensor_count;
+    const bool ordered = run->gpu->trace || run->launch->reduces;
+
+    /* Blocks start in order of number, so the one whose turn it is always runs. */
+#pragma omp for schedule(monotonic : dynamic, 1) nowait
+    for (int64_t number = 0; number < run->blocks; number++) {
+        block_reset(&b, run, number);
+        if (!block_failed(&b))
+            run->launch->block(&b, run->launch->args);
+        if (ordered)
+            finish_in_order(run, &b, number);
+        counters_add(&counters, &b.counters, 1, tensors);
+        for (int level = 0; level < LEVEL_COUNT; level++)
+            peak[level] = b.used[level] > peak[level] ? b.used[level] : peak[level];
+        report_progress(run);
+    }
+#pragma omp critical
+    {
+        counters_add(&run->counters, &counters, 1, tensors);
+        for (int level = 0; level < LEVEL_COUNT; level++)
+            if (peak[level] > run->peak_bytes[level])
+                run->peak_bytes[level] = peak[level];
+        if (block_failed(&b))
+            run->error = b.error;
+    }
+    on_chip_free(&storage);
+}
+
+static void append_record(struct gpu *gpu, const struct run *run)
+{
+    struct launch_record *record = &gpu->launches[gpu->launch_count++];
+    *record = (struct launch_record){.name = run->launch->name, .grid = run->launch->grid};
+    memcpy(record->peak_bytes, run->peak_bytes, sizeof record->peak_bytes);
+    for (int t = 0; t < gpu->tensor_count; t++)
+        *account_tensor(&record->account, gpu->tensor_name[t]) = run->counters.tensor[t];
+    record->account.flops = run->counters.flops;
+}
+
+enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct error *error)
+{
+    const struct grid grid = launch->grid;
+    CHECK(grid.x > 0 && grid.y > 0 && grid.z > 0, "%s: grid %d x %d x %d", launch->name, grid.x,
+          grid.y, grid.z);
+    CHECK(gpu->launch_count < MAX_LAUNCHES, "more than %d launches on one GPU", MAX_LAUNCHES);
+    struct run run = {.gpu = gpu,
+                      .launch = launch,
+                      .blocks = (int64_t)grid.x * grid.y * grid.z,
+                      .turn = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0},
+                      .last_progress = omp_get_wtime()};
+#pragma omp parallel
+    run_blocks(&run);
+    if (run.error.status != STATUS_OK) {
+        *error = run.error;
+        return error->status;
+    }
+    append_record(gpu, &run);
+    return STATUS_OK;
+}
+
+struct account gpu_account(const struct gpu *gpu)
+{
+    struct account sum = {0};
+    for (int i = 0; i < gpu->launch_count; i++)
+        account_add(&sum, &gpu->launches[i].account);
+    return sum;
+}

@@ -1,0 +1,246 @@
+#include "core/memory.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/on_chip.h"
+#include "core/sectors.h"
+
+/* Most of the host's memory that one tensor may take; beyond it the machine would swap or kill
+ * the process instead of failing the allocation. */
+static int64_t host_memory(void)
+{
+    return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) / 10 * 8;
+}
+
+enum status hbm_alloc(struct hbm_tensor *t, struct gpu *gpu, const char *name, enum dtype dtype,
+                      int planes, int rows, int cols, struct error *error)
+{
+    CHECK(planes > 0 && rows > 0 && cols > 0, "%s: shape %d x %d x %d", name, planes, rows,
+          cols);
+    CHECK(gpu->tensor_count < MAX_TENSORS, "more than %d tensors on one GPU", MAX_TENSORS);
+    *t = (struct hbm_tensor){name, dtype, planes, rows, cols, gpu->tensor_count, NULL, 0};
+    if (gpu->mode == GPU_DATA) {
+        int64_t bytes;
+        if (__builtin_mul_overflow((int64_t)rows * cols, planes, &bytes) ||
+            __builtin_mul_overflow(bytes, dtype_bytes(dtype), &bytes) || bytes > host_memory())
+            return error_set(error, STATUS_OUT_OF_MEMORY,
+                             "tensor %s of %d x %d x %d %s: larger than the host's memory",
+                             name, planes, rows, cols, dtype_name(dtype));
+        t->bytes = (size_t)bytes;
+        t->data = aligned_alloc(256, (t->bytes + 255) / 256 * 256);
+        if (!t->data)
+            return error_set(error, STATUS_OUT_OF_MEMORY,
+                             "tensor %s: the host cannot allocate %zu bytes", name, t->bytes);
+        memset(t->data, 0xff, t->bytes); /* all ones is a NaN in every dtype */
+    }
+    gpu->tensor_name[gpu->tensor_count++] = name;
+    return STATUS_OK;
+}
+
+static size_t elements(const struct hbm_tensor *t)
+{
+    return (size_t)t->planes * (size_t)t->rows * (size_t)t->cols;
+}
+
+void hbm_upload(struct hbm_tensor *dst, const float *src)
+{
+    if (dst->data)
+        dtype_encode(dst->data, dst->dtype, src, elements(dst));
+}
+
+void hbm_download(float *dst, const struct hbm_tensor *src)
+{
+    CHECK(src->data, "%s: download in counts-only mode", src->name);
+    dtype_decode(dst, src->dtype, src->data, elements(src));
+}
+
+void hbm_free(struct hbm_tensor *t)
+{
+    free(t->data);
+    t->data = NULL;
+}
+
+/* Element index of (plane, row, col). */
+static int64_t element_index(const struct hbm_tensor *t, int plane, int row, int col)
+{
+    return ((int64_t)plane * t->rows + row) * t->cols + col;
+}
+
+static char *element_address(const struct hbm_tensor *t, int64_t index)
+{
+    return (char *)t->data + index * dtype_bytes(t->dtype);
+}
+
+static int min(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* The part of a tile placed at (plane, row, col) that lies inside the tensor. */
+struct window {
+    int64_t first; /* element index */
+    int rows, cols;
+};
+
+static struct window window_of(const struct hbm_tensor *t, int plane, int row, int col,
+                               const struct tile *tile)
+{
+    CHECK(plane >= 0 && plane < t->planes && row >= 0 && row < t->rows && col >= 0 &&
+              col < t->cols,
+          "tile %s at (%d, %d, %d) outside tensor %s of %d x %d x %d", tile->name, plane, row,
+          col, t->name, t->planes, t->rows, t->cols);
+    return (struct window){element_index(t, plane, row, col), min(tile->rows, t->rows - row),
+                           min(tile->cols, t->cols - col)};
+}
+
+static void count_tile(const struct hbm_tensor *t, enum direction direction,
+                       const struct window *w, const struct tile *tile)
+{
+#ifndef FLASHLAB_UNCOUNTED
+    struct thread_block *b = tile->block;
+    const int bytes = dtype_bytes(t->dtype);
+    struct region region = {w->first * bytes, bytes, w->rows, w->cols, t->cols};
+    const bool box = b->gpu->tma && tile->cols > 1;
+    if (box && direction == DIRECTION_READ) {
+        /* The engine fills the whole box; what lies outside the tensor is counted too. */
+        region.rows = tile->rows;
+        region.cols = tile->cols;
+    }
+    count_move(b, t->id, direction, region.rows * region.cols * bytes,
+               box ? sectors_by_spans(&region) : sectors_by_warps(&region));
+#else
+    (void)t, (void)direction, (void)w, (void)tile;
+#endif
+}
+
+void tile_load(struct tile *dst, const struct hbm_tensor *src, int plane, int row, int col)
+{
+    CHECK(dst->dtype == src->dtype || dst->dtype == DTYPE_F32,
+          "tile %s of %s cannot hold tensor %s of %s", dst->name, dtype_name(dst->dtype),
+          src->name, dtype_name(src->dtype));
+    const struct window w = window_of(src, plane, row, col, dst);
+    count_tile(src, DIRECTION_READ, &w, dst);
+    if (!dst->data)
+        return;
+    const size_t width = (size_t)dst->cols;
+    if (w.cols == src->cols && w.cols == dst->cols) {
+        dtype_decode(dst->data, src->dtype, element_address(src, w.first),
+                     (size_t)w.rows * width);
+    } else {
+        for (int r = 0; r < w.rows; r++) {
+            float *line = dst->data + (size_t)r * width;
+            dtype_decode(line, src->dtype,
+                         element_address(src, w.first + (int64_t)r * src->cols),
+                         (size_t)w.cols);
+            memset(line + w.cols, 0, (width - (size_t)w.cols) * sizeof(float));
+        }
+    }
+    memset(dst->data + (size_t)w.rows * width, 0,
+           (size_t)(dst->rows - w.rows) * width * sizeof(float));
+}
+
+void tile_store(struct hbm_tensor *dst, int plane, int row, int col, const struct tile *src)
+{
+    const struct window w = window_of(dst, plane, row, col, src);
+    count_tile(dst, DIRECTION_WRITE, &w, src);
+    if (!src->data)
+        return;
+    for (int r = 0; r < w.rows; r++)
+        dtype_encode(element_address(dst, w.first + (int64_t)r * dst->cols), dst->dtype,
+                     src->data + (size_t)r * (size_t)src->cols, (size_t)w.cols);
+}
+
+/* A tile waiting to be added to HBM. */
+struct reduction {
+    struct reduction *next;
+    struct hbm_tensor *tensor;
+    struct window window;
+    float values[];
+};
+
+void tile_reduce_add(struct hbm_tensor *dst, int plane, int row, int col,
+                     const struct tile *src)
+{
+    struct thread_block *b = src->block;
+    CHECK(dst->dtype == DTYPE_F32, "reduction into tensor %s of %s", dst->name,
+          dtype_name(dst->dtype));
+    CHECK(b->launch->reduces, "%s: a reduction in a launch that does not say .reduces",
+          b->launch->name);
+    const struct window w = window_of(dst, plane, row, col, src);
+    count_tile(dst, DIRECTION_REDUCE, &w, src);
+    if (!src->data)
+        return;
+    const size_t count = (size_t)w.rows * (size_t)w.cols;
+    struct reduction *pending = malloc(sizeof *pending + count * sizeof(float));
+    CHECK(pending, "no host memory for a reduction of %zu floats", count);
+    *pending = (struct reduction){NULL, dst, w};
+    for (int r = 0; r < w.rows; r++)
+        memcpy(pending->values + (size_t)r * (size_t)w.cols,
+               src->data + (size_t)r * (size_t)src->cols, (size_t)w.cols * sizeof(float));
+    struct reduction **end = &b->reductions;
+    while (*end)
+        end = &(*end)->next;
+    *end = pending;
+}
+
+void reductions_apply(struct thread_block *b)
+{
+    while (b->reductions) {
+        struct reduction *first = b->reductions;
+        float *base = first->tensor->data;
+        for (int r = 0; r < first->window.rows; r++)
+            for (int c = 0; c < first->window.cols; c++)
+                base[first->window.first + (int64_t)r * first->tensor->cols + c] +=
+                    first->values[(size_t)r * (size_t)first->window.cols + (size_t)c];
+        b->reductions = first->next;
+        free(first);
+    }
+}
+
+/* Counts a warp's request and checks its addresses. */
+static void count_warp(struct thread_block *b, const struct hbm_tensor *t,
+                       enum direction direction, int plane, const int64_t *element, int active)
+{
+    CHECK(plane >= 0 && plane < t->planes && active >= 1 && active <= WARP_LANES,
+          "request of %d lanes to plane %d of tensor %s", active, plane, t->name);
+    const int64_t end = (int64_t)t->rows * t->cols;
+    for (int lane = 0; lane < active; lane++)
+        CHECK(element[lane] >= 0 && element[lane] < end,
+              "lane %d: element %lld outside tensor %s of %d x %d", lane,
+              (long long)element[lane], t->name, t->rows, t->cols);
+#ifndef FLASHLAB_UNCOUNTED
+    const int bytes = dtype_bytes(t->dtype);
+    int64_t address[WARP_LANES];
+    for (int lane = 0; lane < active; lane++)
+        address[lane] = (plane * end + element[lane]) * bytes;
+    count_move(b, t->id, direction, (int64_t)active * bytes,
+               sectors_of_request(address, active));
+#else
+    (void)b, (void)direction;
+#endif
+}
+
+void warp_load(struct thread_block *b, float value[WARP_LANES], const struct hbm_tensor *src,
+               int plane, const int64_t element[WARP_LANES], int active)
+{
+    count_warp(b, src, DIRECTION_READ, plane, element, active);
+    if (!src->data)
+        return;
+    const int64_t base = element_index(src, plane, 0, 0);
+    for (int lane = 0; lane < active; lane++)
+        dtype_decode(&value[lane], src->dtype, element_address(src, base + element[lane]), 1);
+}
+
+void warp_store(struct thread_block *b, struct hbm_tensor *dst, int plane,
+                const int64_t element[WARP_LANES], const float value[WARP_LANES], int active)
+{
+    count_warp(b, dst, DIRECTION_WRITE, plane, element, active);
+    if (!dst->data)
+        return;
+    const int64_t base = element_index(dst, plane, 0, 0);
+    for (int lane = 0; lane < active; lane++)
+        dtype_encode(element_address(dst, base + element[lane]), dst->dtype, &value[lane], 1);
+}

@@ -1,0 +1,85 @@
+/* Tiles: what a thread block may hold on chip, and the table it gets when that is too much. */
+#include "core/on_chip.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+static const char *const level_names[LEVEL_COUNT] = {
+    [LEVEL_SRAM] = "SRAM",
+    [LEVEL_REGISTERS] = "registers",
+};
+
+void on_chip_free(struct on_chip_storage *storage)
+{
+    for (int i = 0; i < MAX_TILES; i++)
+        free(storage->slot[i].data);
+    *storage = (struct on_chip_storage){0};
+}
+
+/* Makes the message that lists every tile of the level, what is needed and what is there. It is
+ * made again at each further tile that does not fit, so that it ends up complete. */
+static void refuse_tiles(struct thread_block *b, enum level level)
+{
+    char table[1024];
+    size_t at = 0;
+    for (int i = 0; i < b->tile_count && at < sizeof table; i++)
+        if (b->tiles[i].level == level)
+            at += (size_t)snprintf(table + at, sizeof table - at, "\n  %-12s %10" PRId64,
+                                   b->tiles[i].name, b->tiles[i].bytes);
+    const int64_t over = b->used[level] - b->capacity[level];
+    error_set(
+        &b->error, STATUS_ON_CHIP_FULL,
+        "%s: the tiles of one thread block do not fit in the %s of %s.\n"
+        "  tile              bytes%s\n"
+        "  needed       %10" PRId64 "\n"
+        "  available    %10" PRId64 "\n"
+        "  too much by  %10" PRId64 "\n"
+        "Use smaller blocks, a smaller head dimension, a smaller dtype or another machine.",
+        b->launch->name, level_names[level], b->gpu->machine->name, table, b->used[level],
+        b->capacity[level], over);
+}
+
+/* The host floats behind tile number slot, at least count of them; NULL without memory. */
+static float *slot_floats(struct on_chip_storage *storage, int slot, size_t count)
+{
+    const size_t bytes = (count * sizeof(float) + 63) / 64 * 64;
+    if (storage->slot[slot].bytes < bytes) {
+        free(storage->slot[slot].data);
+        storage->slot[slot].data = aligned_alloc(64, bytes);
+        storage->slot[slot].bytes = storage->slot[slot].data ? bytes : 0;
+    }
+    return storage->slot[slot].data;
+}
+
+void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const char *name,
+                enum dtype dtype, int rows, int cols)
+{
+    CHECK(rows > 0 && cols > 0, "%s: tile %s of %d x %d", b->launch->name, name, rows, cols);
+    CHECK(b->tile_count < MAX_TILES, "%s: more than %d tiles", b->launch->name, MAX_TILES);
+    const int slot = b->tile_count++;
+    const size_t count = (size_t)rows * (size_t)cols;
+    *t = (struct tile){b, name, level, dtype, rows, cols, NULL};
+    b->tiles[slot] = (struct tile_entry){name, level, (int64_t)count * dtype_bytes(dtype)};
+    b->used[level] += b->tiles[slot].bytes;
+    if (b->used[level] > b->capacity[level]) {
+        if (!block_failed(b) || b->error.status == STATUS_ON_CHIP_FULL)
+            refuse_tiles(b, level);
+        return;
+    }
+    if (b->gpu->mode == GPU_COUNTS || block_failed(b))
+        return;
+    t->data = slot_floats(b->storage, slot, count);
+    if (!t->data) {
+        error_set(&b->error, STATUS_OUT_OF_MEMORY,
+                  "%s: the host has no memory for tile %s of %d x %d floats", b->launch->name,
+                  name, rows, cols);
+        return;
+    }
+    /* A kernel that uses what it never loaded gets NaN, not what an earlier block left. */
+    for (size_t i = 0; i < count; i++)
+        t->data[i] = NAN;
+}

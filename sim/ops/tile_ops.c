@@ -1,0 +1,220 @@
+#include "ops/tile_ops.h"
+
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "ops/exp.h"
+
+/* Every core runs a thread block of its own, so OpenBLAS must not start threads inside one. */
+__attribute__((constructor)) static void one_blas_thread_per_call(void)
+{
+    openblas_set_num_threads(1);
+}
+
+/* Checks that rows x cols lies inside t and says whether there is data to work on. */
+static bool has_data(const struct tile *t, int rows, int cols)
+{
+    CHECK(rows >= 0 && rows <= t->rows && cols >= 0 && cols <= t->cols,
+          "%d x %d of tile %s of %d x %d", rows, cols, t->name, t->rows, t->cols);
+    return t->data != NULL;
+}
+
+static void same_block(const struct tile *a, const struct tile *b)
+{
+    CHECK(a->block == b->block, "tiles %s and %s belong to different thread blocks", a->name,
+          b->name);
+}
+
+static float *row_of(const struct tile *t, int row)
+{
+    return t->data + (size_t)row * (size_t)t->cols;
+}
+
+void tile_fill(struct tile *t, float value)
+{
+    if (!t->data)
+        return;
+    const size_t count = (size_t)t->rows * (size_t)t->cols;
+    for (size_t i = 0; i < count; i++)
+        t->data[i] = value;
+}
+
+void tile_copy(struct tile *dst, const struct tile *src)
+{
+    same_block(dst, src);
+    CHECK(dst->rows == src->rows && dst->cols == src->cols, "copy of tile %s of %d x %d to %s",
+          src->name, src->rows, src->cols, dst->name);
+    if (dst->data)
+        memcpy(dst->data, src->data, (size_t)dst->rows * (size_t)dst->cols * sizeof *dst->data);
+}
+
+void tile_round(struct tile *t, enum dtype dtype, int rows, int cols)
+{
+    if (!has_data(t, rows, cols) || dtype == DTYPE_F32)
+        return;
+    for (int r = 0; r < rows; r++)
+        dtype_round(row_of(t, r), dtype, row_of(t, r), (size_t)cols);
+}
+
+void tile_scores(struct tile *S, const struct tile *Q, const struct tile *K, int rows, int cols,
+                 float scale)
+{
+    const int d = Q->cols;
+    same_block(S, Q);
+    same_block(S, K);
+    CHECK(K->cols == d && rows <= Q->rows && cols <= K->rows,
+          "product of tiles %s of %d x %d and %s of %d x %d", Q->name, Q->rows, Q->cols,
+          K->name, K->rows, K->cols);
+    count_flops(S->block, (int64_t)2 * rows * cols * d, (int64_t)rows * cols, 0);
+    if (has_data(S, rows, cols))
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, cols, d, scale, Q->data, d,
+                    K->data, d, 0.0f, S->data, S->cols);
+}
+
+void tile_add_product(struct tile *O, const struct tile *P, const struct tile *V, int rows,
+                      int cols)
+{
+    const int dv = O->cols;
+    same_block(O, P);
+    same_block(O, V);
+    CHECK(V->cols == dv && rows <= P->rows && cols <= P->cols && cols <= V->rows,
+          "product of tiles %s of %d x %d and %s of %d x %d", P->name, P->rows, P->cols,
+          V->name, V->rows, V->cols);
+    count_flops(O->block, (int64_t)2 * rows * cols * dv, 0, 0);
+    if (has_data(O, rows, dv))
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dv, cols, 1.0f, P->data,
+                    P->cols, V->data, dv, 1.0f, O->data, dv);
+}
+
+void tile_mask(struct tile *S, const struct attention *a, int row0, int col0, int rows,
+               int cols)
+{
+    if (!has_data(S, rows, cols) || a->mask == MASK_NONE)
+        return;
+    for (int r = 0; r < rows; r++) {
+        const int visible = attention_visible_keys(a, row0 + r) - col0;
+        for (int c = visible > 0 ? visible : 0; c < cols; c++)
+            row_of(S, r)[c] = -INFINITY;
+    }
+}
+
+/* Largest of count floats, -inf if there is none; NaN is passed over (exp brings it back).
+ * Partial maxima side by side: a compiler may not reorder one chain of float comparisons. */
+static float row_max(const float *s, int count)
+{
+    enum { LANES = 16 };
+    float lane[LANES];
+    for (int k = 0; k < LANES; k++)
+        lane[k] = -INFINITY;
+    int c = 0;
+    for (; c + LANES <= count; c += LANES)
+        for (int k = 0; k < LANES; k++)
+            lane[k] = s[c + k] > lane[k] ? s[c + k] : lane[k];
+    for (; c < count; c++)
+        lane[0] = s[c] > lane[0] ? s[c] : lane[0];
+    for (int k = 1; k < LANES; k++)
+        lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
+    return lane[0];
+}
+
+void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S, int rows,
+                  int cols)
+{
+    same_block(m_new, S);
+    count_flops(S->block, 0, (int64_t)rows * cols, 0);
+    if (!has_data(S, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        const float max = row_max(row_of(S, r), cols);
+        m_new->data[r] = max > m->data[r] ? max : m->data[r];
+    }
+}
+
+/* What is subtracted from scores relative to the row maximum m. Where m = -inf every score is
+ * -inf, or NaN: subtracting 0 keeps both what they are. */
+static float shift_of(float m)
+{
+    return m == -INFINITY ? 0.0f : m;
+}
+
+void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
+{
+    same_block(S, m);
+    count_flops(S->block, 0, (int64_t)rows * cols, (int64_t)rows * cols);
+    if (!has_data(S, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        float *s = row_of(S, r);
+        const float shift = shift_of(m->data[r]);
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            s[c] = exp_f32(s[c] - shift);
+    }
+}
+
+void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_new, int rows)
+{
+    same_block(c, m);
+    count_flops(c->block, 0, rows, rows);
+    if (!has_data(c, rows, 1))
+        return;
+    for (int r = 0; r < rows; r++)
+        c->data[r] = exp_f32(m->data[r] - shift_of(m_new->data[r]));
+}
+
+void tile_row_sum(struct tile *l, const struct tile *c, const struct tile *P, int rows,
+                  int cols)
+{
+    same_block(l, P);
+    count_flops(P->block, 0, (int64_t)rows * cols + rows, 0);
+    if (!has_data(P, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        const float *p = row_of(P, r);
+        float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+        for (int k = 0; k < cols; k++)
+            sum += p[k];
+        l->data[r] = c->data[r] * l->data[r] + sum;
+    }
+}
+
+void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
+{
+    same_block(O, c);
+    count_flops(O->block, 0, (int64_t)rows * cols, 0);
+    if (!has_data(O, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        float *o = row_of(O, r);
+        const float factor = c->data[r];
+#pragma omp simd
+        for (int k = 0; k < cols; k++)
+            o[k] *= factor;
+    }
+}
+
+void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols)
+{
+    same_block(O, l);
+    count_flops(O->block, 0, (int64_t)rows * cols, 0);
+    if (!has_data(O, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        float *o = row_of(O, r);
+        const float inverse = l->data[r] == 0.0f ? 0.0f : 1.0f / l->data[r];
+        for (int k = 0; k < cols; k++)
+            o[k] *= inverse;
+    }
+}
+
+void tile_log_sum_exp(struct tile *L, const struct tile *m, const struct tile *l, int rows)
+{
+    same_block(L, m);
+    count_flops(L->block, 0, 2 * (int64_t)rows, 0);
+    if (!has_data(L, rows, 1))
+        return;
+    for (int r = 0; r < rows; r++)
+        L->data[r] = l->data[r] == 0.0f ? -INFINITY : m->data[r] + logf(l->data[r]);
+}
