@@ -32,6 +32,7 @@ ALL_LIBS = $(OPENBLAS_LIBS) $(CJSON_LIBS) -lm
 
 SIM_SOURCES := $(wildcard sim/core/*.c sim/ops/*.c sim/kernels/*.c sim/models/*.c)
 COMMON_SOURCES := $(wildcard lessons/common/*.c)
+TOOL_SOURCES := $(wildcard lessons/flashlab*.c)
 LESSON_SOURCES := $(wildcard lessons/[0-9]*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
 TEST_COMMON_SOURCES := $(wildcard tests/common/*.c)
@@ -61,7 +62,7 @@ $(BUILD)/obj/%.o: %.c Makefile
 	@echo "  CC $<"
 	@$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
-$(BUILD)/flashlab: $(call object,lessons/flashlab.c $(COMMON_SOURCES)) $(LIBRARY)
+$(BUILD)/flashlab: $(call object,$(TOOL_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
 	@echo "  LD $@"
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
 

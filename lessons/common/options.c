@@ -1,0 +1,292 @@
+#include "common/options.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    const char *value; /* NULL: a switch */
+    const char *help;
+} table[OPTION_COUNT] = {
+    [OPTION_ALGORITHM] = {"algorithm", "NAME", "naive, standard, flash1 or flash2"},
+    [OPTION_Q] = {"q", "F.npy", "queries: (batch, heads, seqlen, head_dim) or fewer axes"},
+    [OPTION_K] = {"k", "F.npy", "keys"},
+    [OPTION_V] = {"v", "F.npy", "values"},
+    [OPTION_BATCH] = {"batch", "N", "sequences"},
+    [OPTION_HEADS_Q] = {"heads-q", "N", "query heads"},
+    [OPTION_HEADS_KV] = {"heads-kv", "N", "key/value heads, a divisor of the query heads"},
+    [OPTION_SEQLEN] = {"seqlen", "N", "queries and keys of a sequence"},
+    [OPTION_SEQLEN_Q] = {"seqlen-q", "N", "queries of a sequence"},
+    [OPTION_SEQLEN_K] = {"seqlen-k", "N", "keys of a sequence"},
+    [OPTION_HEAD_DIM] = {"head-dim", "N", "d: elements of a query, key (and value) row"},
+    [OPTION_HEAD_DIM_V] = {"head-dim-v", "N", "elements of a value row, if not d"},
+    [OPTION_BLOCK_Q] = {"block-q", "N", "Br: rows of a Q tile"},
+    [OPTION_BLOCK_K] = {"block-k", "N", "Bc: rows of a K or V tile"},
+    [OPTION_DTYPE] = {"dtype", "NAME", "f32, f16, bf16, e4m3 or e5m2"},
+    [OPTION_MASK] = {"mask", "NAME", "none, causal (bottom-right) or causal-top-left"},
+    [OPTION_SCALE] = {"scale", "X", "factor of Q K^T; default 1/sqrt(d)"},
+    [OPTION_TILED_GEMM] = {"tiled-gemm", NULL, "standard: real tiles, not each operand once"},
+    [OPTION_TMA] = {"tma", NULL, "tiles move by the copy engine, in whole boxes"},
+    [OPTION_MACHINE] = {"machine", "NAME", "the GPU: see `flashlab machines`"},
+    [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels too"},
+    [OPTION_OUT] = {"out", "DIR", "write o.npy and lse.npy there"},
+    [OPTION_TRACE] = {"trace", "FILE", "write a record of every step, as JSON Lines"},
+    [OPTION_JSON] = {"json", NULL, "print JSON instead of text"},
+    [OPTION_CSV] = {"csv", "FILE", "write the figures' data"},
+    [OPTION_PLOT] = {"plot", "FILE", "draw the figures: FILE ends in .png or .svg"},
+    [OPTION_HELP] = {"help", NULL, "print this"},
+};
+
+void options_init(struct options *o)
+{
+    *o = (struct options){0};
+    o->simulation.algorithm = ALGORITHM_FLASH2;
+    o->simulation.machine = machine_default();
+    o->simulation.attention = (struct attention){.batch = 1,
+                                                 .heads_q = 1,
+                                                 .heads_kv = 1,
+                                                 .seqlen_q = 4096,
+                                                 .seqlen_k = 4096,
+                                                 .head_dim = 64,
+                                                 .head_dim_v = 64,
+                                                 .dtype = DTYPE_F32,
+                                                 .block_q = 64,
+                                                 .block_k = 64};
+}
+
+static bool has(uint32_t set, enum option_id id)
+{
+    return set & OPTION_BIT(id);
+}
+
+static void print_help(const struct usage *usage)
+{
+    printf("usage: %s [options]\n%s\n\noptions:\n", usage->program, usage->summary);
+    for (int id = 0; id < OPTION_COUNT; id++) {
+        if (!has(usage->options, id) && id != OPTION_HELP)
+            continue;
+        char left[40];
+        snprintf(left, sizeof left, "--%s %s", table[id].name,
+                 table[id].value ? table[id].value : "");
+        printf("  %-20s %s\n", left, table[id].help);
+    }
+    printf("\nexit status: 0 success, 1 a claim failed, 2 usage or input error\n");
+}
+
+static enum status bad_value(struct error *error, enum option_id id, const char *value,
+                             const char *allowed)
+{
+    return error_set(error, STATUS_BAD_ARGUMENT, "--%s %.100s: must be %s", table[id].name,
+                     value, allowed);
+}
+
+/* A whole number from 1 to 2^30, the most that a shape can have in one extent. */
+static enum status parse_extent(int *extent, enum option_id id, const char *value,
+                                struct error *error)
+{
+    enum { MOST = 1 << 30 };
+    char *end;
+    errno = 0;
+    const long long number = strtoll(value, &end, 10);
+    if (end == value || *end != '\0' || errno != 0 || number < 1 || number > MOST)
+        return bad_value(error, id, value, "a whole number from 1 to 1073741824");
+    *extent = (int)number;
+    return STATUS_OK;
+}
+
+static enum status parse_scale(float *scale, const char *value, struct error *error)
+{
+    char *end;
+    const double number = strtod(value, &end);
+    if (end == value || *end != '\0' || !isfinite((float)number))
+        return bad_value(error, OPTION_SCALE, value, "a finite number");
+    *scale = (float)number;
+    return STATUS_OK;
+}
+
+static bool parse_plot_name(const char **plot, const char *value)
+{
+    const char *dot = strrchr(value, '.');
+    *plot = value;
+    return dot && dot != value && (strcmp(dot, ".png") == 0 || strcmp(dot, ".svg") == 0);
+}
+
+/* Where an option that is an extent goes; NULL if id is none. */
+static int *extent_of(struct attention *a, enum option_id id)
+{
+    switch (id) {
+    case OPTION_BATCH:
+        return &a->batch;
+    case OPTION_HEADS_Q:
+        return &a->heads_q;
+    case OPTION_HEADS_KV:
+        return &a->heads_kv;
+    case OPTION_SEQLEN:
+    case OPTION_SEQLEN_Q:
+        return &a->seqlen_q;
+    case OPTION_SEQLEN_K:
+        return &a->seqlen_k;
+    case OPTION_HEAD_DIM:
+        return &a->head_dim;
+    case OPTION_HEAD_DIM_V:
+        return &a->head_dim_v;
+    case OPTION_BLOCK_Q:
+        return &a->block_q;
+    case OPTION_BLOCK_K:
+        return &a->block_k;
+    default:
+        return NULL;
+    }
+}
+
+/* Where an option that is a file or directory name goes; NULL if id is none. */
+static const char **name_of(struct options *o, enum option_id id)
+{
+    switch (id) {
+    case OPTION_Q:
+        return &o->q;
+    case OPTION_K:
+        return &o->k;
+    case OPTION_V:
+        return &o->v;
+    case OPTION_OUT:
+        return &o->out;
+    case OPTION_TRACE:
+        return &o->trace;
+    case OPTION_CSV:
+        return &o->csv;
+    default:
+        return NULL;
+    }
+}
+
+static enum status set_option(struct options *o, enum option_id id, const char *value,
+                              struct error *error)
+{
+    struct simulation *s = &o->simulation;
+    int *extent = extent_of(&s->attention, id);
+    const char **name = name_of(o, id);
+    const struct machine *machine;
+    o->given |= OPTION_BIT(id);
+    if (extent)
+        return parse_extent(extent, id, value, error);
+    if (name) {
+        *name = value;
+        return *value ? STATUS_OK : bad_value(error, id, "''", "a name");
+    }
+    switch (id) {
+    case OPTION_ALGORITHM:
+        return algorithm_parse(&s->algorithm, value)
+                   ? STATUS_OK
+                   : bad_value(error, id, value, table[id].help);
+    case OPTION_DTYPE:
+        return dtype_parse(&s->attention.dtype, value)
+                   ? STATUS_OK
+                   : bad_value(error, id, value, table[id].help);
+    case OPTION_MASK:
+        return mask_parse(&s->attention.mask, value)
+                   ? STATUS_OK
+                   : bad_value(error, id, value, table[id].help);
+    case OPTION_SCALE:
+        return parse_scale(&s->attention.scale, value, error);
+    case OPTION_MACHINE:
+        machine = machine_find(value);
+        if (!machine)
+            return bad_value(error, id, value, "a name that `flashlab machines` lists");
+        s->machine = machine;
+        return STATUS_OK;
+    case OPTION_PLOT:
+        return parse_plot_name(&o->plot, value)
+                   ? STATUS_OK
+                   : bad_value(error, id, value, "a name that ends in .png or .svg");
+    case OPTION_TILED_GEMM:
+        s->attention.tiled_gemm = true;
+        return STATUS_OK;
+    case OPTION_TMA:
+        s->tma = true;
+        return STATUS_OK;
+    case OPTION_GPU:
+        o->gpu = true;
+        return STATUS_OK;
+    case OPTION_JSON:
+        o->json = true;
+        return STATUS_OK;
+    default:
+        CHECK(false, "option %d has no place", (int)id);
+    }
+}
+
+/* Fills in what follows from other options. */
+static void derive(struct options *o)
+{
+    struct attention *a = &o->simulation.attention;
+    if (!has(o->given, OPTION_SEQLEN_K) &&
+        (has(o->given, OPTION_SEQLEN) || has(o->given, OPTION_SEQLEN_Q)))
+        a->seqlen_k = a->seqlen_q;
+    if (!has(o->given, OPTION_HEADS_KV) && has(o->given, OPTION_HEADS_Q))
+        a->heads_kv = a->heads_q;
+    if (!has(o->given, OPTION_HEAD_DIM_V) && has(o->given, OPTION_HEAD_DIM))
+        a->head_dim_v = a->head_dim;
+    if (!has(o->given, OPTION_SCALE))
+        a->scale = 1.0f / sqrtf((float)a->head_dim);
+}
+
+/* The rows of the table that the program has, for getopt_long. */
+static void make_long_options(struct option *out, uint32_t options)
+{
+    for (int id = 0; id < OPTION_COUNT; id++)
+        if (has(options, id) || id == OPTION_HELP)
+            *out++ = (struct option){table[id].name,
+                                     table[id].value ? required_argument : no_argument, NULL,
+                                     id + 1};
+    *out = (struct option){0};
+}
+
+int usage_error(const struct usage *usage, const struct error *error)
+{
+    fprintf(stderr, "%s: %s\n", usage->program, error->text);
+    return EXIT_USAGE;
+}
+
+static enum options_result refuse(const struct usage *usage, struct error *error)
+{
+    usage_error(usage, error);
+    fprintf(stderr, "try '%s --help'\n", usage->program);
+    return OPTIONS_BAD;
+}
+
+enum options_result options_parse(struct options *o, const struct usage *usage, int argc,
+                                  char **argv)
+{
+    struct option long_options[OPTION_COUNT + 1];
+    struct error error = {0};
+    make_long_options(long_options, usage->options);
+    opterr = 0; /* the messages are ours */
+    optind = 0; /* start anew, whoever parsed before */
+    for (;;) {
+        const int code = getopt_long(argc, argv, ":", long_options, NULL);
+        if (code == -1)
+            break;
+        if (code == '?' || code == ':') {
+            error_set(&error, STATUS_BAD_ARGUMENT, "%.100s: %s", argv[optind - 1],
+                      code == ':' ? "needs a value" : "unknown option");
+            return refuse(usage, &error);
+        }
+        if (code == OPTION_HELP + 1) {
+            print_help(usage);
+            return OPTIONS_DONE;
+        }
+        if (set_option(o, (enum option_id)(code - 1), optarg, &error))
+            return refuse(usage, &error);
+    }
+    if (optind < argc) {
+        error_set(&error, STATUS_BAD_ARGUMENT, "%.100s: unexpected argument", argv[optind]);
+        return refuse(usage, &error);
+    }
+    derive(o);
+    return OPTIONS_RUN;
+}

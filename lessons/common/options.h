@@ -1,0 +1,96 @@
+/* Command-line options of the lessons and of the flashlab tool: one table for all of them.
+ *
+ * Interface:
+ *   struct options o;
+ *   options_init(&o);                       defaults; a program changes those it wants to
+ *   switch (options_parse(&o, &usage, argc, argv)) ...
+ *   OPTIONS_RUN: go on. OPTIONS_DONE: --help was printed, exit 0. OPTIONS_BAD: a message that
+ *   names the option, its value and what is allowed was printed to stderr, exit 2.
+ *
+ * Where an option was not given, seqlen_k follows seqlen_q, heads_kv follows heads_q,
+ * head_dim_v follows head_dim, and the scale is 1 / sqrt(head_dim).
+ */
+#ifndef FLASHLAB_LESSONS_OPTIONS_H
+#define FLASHLAB_LESSONS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kernels/attention_forward.h"
+
+/* Exit statuses of every program here. */
+enum { EXIT_OK = 0, EXIT_CLAIM_FAILED = 1, EXIT_USAGE = 2 };
+
+enum option_id {
+    OPTION_ALGORITHM,
+    OPTION_Q,
+    OPTION_K,
+    OPTION_V,
+    OPTION_BATCH,
+    OPTION_HEADS_Q,
+    OPTION_HEADS_KV,
+    OPTION_SEQLEN,
+    OPTION_SEQLEN_Q,
+    OPTION_SEQLEN_K,
+    OPTION_HEAD_DIM,
+    OPTION_HEAD_DIM_V,
+    OPTION_BLOCK_Q,
+    OPTION_BLOCK_K,
+    OPTION_DTYPE,
+    OPTION_MASK,
+    OPTION_SCALE,
+    OPTION_TILED_GEMM,
+    OPTION_TMA,
+    OPTION_MACHINE,
+    OPTION_GPU,
+    OPTION_OUT,
+    OPTION_TRACE,
+    OPTION_JSON,
+    OPTION_CSV,
+    OPTION_PLOT,
+    OPTION_HELP,
+    OPTION_COUNT,
+};
+
+#define OPTION_BIT(id) (UINT32_C(1) << (id))
+
+/* The options that every lesson has. */
+#define LESSON_OPTIONS                                                                         \
+    (OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_HEAD_DIM) | OPTION_BIT(OPTION_BLOCK_Q) |    \
+     OPTION_BIT(OPTION_BLOCK_K) | OPTION_BIT(OPTION_DTYPE) | OPTION_BIT(OPTION_MACHINE) |      \
+     OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_CSV) |               \
+     OPTION_BIT(OPTION_PLOT))
+
+/* What a program is called, what it does in one line, and which options it has (--help always).
+ */
+struct usage {
+    const char *program;
+    const char *summary;
+    uint32_t options;
+};
+
+/* The options' values. Strings point into argv. */
+struct options {
+    struct simulation simulation;
+    const char *q, *k, *v; /* .npy files */
+    const char *out;       /* directory */
+    const char *trace;     /* JSON Lines file */
+    const char *csv;       /* file */
+    const char *plot;      /* .png or .svg file */
+    bool gpu;
+    bool json;
+    uint32_t given; /* OPTION_BIT of every option that was on the command line */
+};
+
+enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_BAD };
+
+/* Defaults: flash2, one head, N 4096, d 64, blocks 64 x 64, f32, no mask, default machine. */
+void options_init(struct options *o);
+
+enum options_result options_parse(struct options *o, const struct usage *usage, int argc,
+                                  char **argv);
+
+/* Prints "program: message" to stderr and gives the exit status of a usage or input error. */
+int usage_error(const struct usage *usage, const struct error *error);
+
+#endif

@@ -1,0 +1,11 @@
+/* The subcommands of the flashlab tool, one a file. */
+#ifndef FLASHLAB_LESSONS_FLASHLAB_H
+#define FLASHLAB_LESSONS_FLASHLAB_H
+
+/* Each gets the arguments after its own name (argv[0] is the name) and returns the exit status.
+ */
+int flashlab_attention(int argc, char **argv);
+int flashlab_traffic(int argc, char **argv);
+int flashlab_machines(int argc, char **argv);
+
+#endif
