@@ -74,7 +74,7 @@ static void add_account(cJSON *parent, const char *key, const struct account *ac
     report_add_integer(flops, "exp", account->flops.exp);
 }
 
-static void add_options(cJSON *parent, const struct simulation *s)
+void report_add_options(cJSON *parent, const struct simulation *s)
 {
     const struct attention *a = &s->attention;
     cJSON *o = cJSON_AddObjectToObject(parent, "options");
@@ -100,7 +100,7 @@ static void print_json(const struct simulation *s, const struct account *simulat
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "algorithm", algorithm_name(s->algorithm));
-    add_options(json, s);
+    report_add_options(json, s);
     add_account(json, "simulated", simulated);
     add_account(json, "predicted", predicted);
     cJSON_AddBoolToObject(json, "equal", equal);

@@ -17,6 +17,9 @@
  * Returns whether simulated and predicted are equal. */
 bool report(const struct simulation *s, bool json);
 
+/* Adds the object "options" that describes the run. */
+void report_add_options(cJSON *parent, const struct simulation *s);
+
 /* Adds an integer exactly: a cJSON number is a double, good for 53 bits only. */
 void report_add_integer(cJSON *object, const char *key, int64_t value);
 

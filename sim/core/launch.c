@@ -76,6 +76,8 @@ struct run {
     struct turn turn;
     struct counters counters;
     int64_t peak_bytes[LEVEL_COUNT];
+    int tile_count;
+    struct tile_entry tiles[MAX_TILES];
     int64_t done;
     double last_progress;
     struct error error;
@@ -153,6 +155,10 @@ static void run_blocks(struct run *run)
         counters_add(&counters, &b.counters, 1, tensors);
         for (int level = 0; level < LEVEL_COUNT; level++)
             peak[level] = b.used[level] > peak[level] ? b.used[level] : peak[level];
+        if (number == 0) {
+            run->tile_count = b.tile_count;
+            memcpy(run->tiles, b.tiles, sizeof b.tiles);
+        }
         report_progress(run);
     }
 #pragma omp critical
@@ -172,6 +178,8 @@ static void append_record(struct gpu *gpu, const struct run *run)
     struct launch_record *record = &gpu->launches[gpu->launch_count++];
     *record = (struct launch_record){.name = run->launch->name, .grid = run->launch->grid};
     memcpy(record->peak_bytes, run->peak_bytes, sizeof record->peak_bytes);
+    record->tile_count = run->tile_count;
+    memcpy(record->tiles, run->tiles, sizeof record->tiles);
     for (int t = 0; t < gpu->tensor_count; t++)
         *account_tensor(&record->account, gpu->tensor_name[t]) = run->counters.tensor[t];
     record->account.flops = run->counters.flops;

@@ -51,12 +51,21 @@ struct launch {
     bool reduces;           /* the blocks call tile_reduce_add() */
 };
 
+/* A tile that a thread block holds on chip. */
+struct tile_entry {
+    const char *name;
+    enum level level;
+    int64_t bytes;
+};
+
 /* What one launch moved and computed. */
 struct launch_record {
     const char *name;
     struct grid grid;
     struct account account;
     int64_t peak_bytes[LEVEL_COUNT]; /* most on-chip bytes live in one block, by level */
+    int tile_count;
+    struct tile_entry tiles[MAX_TILES]; /* of the first block */
 };
 
 /* Called from time to time during long launches, from one thread at a time. */
@@ -73,13 +82,6 @@ struct gpu {
     const char *tensor_name[MAX_TENSORS];
     int launch_count;
     struct launch_record launches[MAX_LAUNCHES];
-};
-
-/* One row of a block's table of live tiles. */
-struct tile_entry {
-    const char *name;
-    enum level level;
-    int64_t bytes;
 };
 
 struct counters {

@@ -20,27 +20,29 @@ void on_chip_free(struct on_chip_storage *storage)
     *storage = (struct on_chip_storage){0};
 }
 
-/* Makes the message that lists every tile of the level, what is needed and what is there. It is
- * made again at each further tile that does not fit, so that it ends up complete. */
-static void refuse_tiles(struct thread_block *b, enum level level)
+/* Makes the message that lists every tile, what each level needs and what it has. It is made
+ * again at each tile after the first that does not fit, so that it ends up complete. */
+static void refuse_tiles(struct thread_block *b)
 {
-    char table[1024];
+    char table[1536];
     size_t at = 0;
     for (int i = 0; i < b->tile_count && at < sizeof table; i++)
-        if (b->tiles[i].level == level)
-            at += (size_t)snprintf(table + at, sizeof table - at, "\n  %-12s %10" PRId64,
-                                   b->tiles[i].name, b->tiles[i].bytes);
-    const int64_t over = b->used[level] - b->capacity[level];
+        at += (size_t)snprintf(table + at, sizeof table - at, "\n  %-12s %-10s %12" PRId64,
+                               b->tiles[i].name, level_names[b->tiles[i].level],
+                               b->tiles[i].bytes);
+    for (int k = 0; k < LEVEL_COUNT && at < sizeof table; k++) {
+        const int64_t left = b->capacity[k] - b->used[k];
+        at += (size_t)snprintf(table + at, sizeof table - at,
+                               "\n  all in %-15s %12" PRId64 " of %" PRId64 ": %s %" PRId64,
+                               level_names[k], b->used[k], b->capacity[k],
+                               left < 0 ? "too much by" : "left", left < 0 ? -left : left);
+    }
     error_set(
         &b->error, STATUS_ON_CHIP_FULL,
-        "%s: the tiles of one thread block do not fit in the %s of %s.\n"
-        "  tile              bytes%s\n"
-        "  needed       %10" PRId64 "\n"
-        "  available    %10" PRId64 "\n"
-        "  too much by  %10" PRId64 "\n"
+        "%s: the tiles of one thread block do not fit on chip on %s.\n"
+        "  %-12s %-10s %12s%s\n"
         "Use smaller blocks, a smaller head dimension, a smaller dtype or another machine.",
-        b->launch->name, level_names[level], b->gpu->machine->name, table, b->used[level],
-        b->capacity[level], over);
+        b->launch->name, b->gpu->machine->name, "tile", "level", "bytes", table);
 }
 
 /* The host floats behind tile number slot, at least count of them; NULL without memory. */
@@ -65,9 +67,8 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
     *t = (struct tile){b, name, level, dtype, rows, cols, NULL};
     b->tiles[slot] = (struct tile_entry){name, level, (int64_t)count * dtype_bytes(dtype)};
     b->used[level] += b->tiles[slot].bytes;
-    if (b->used[level] > b->capacity[level]) {
-        if (!block_failed(b) || b->error.status == STATUS_ON_CHIP_FULL)
-            refuse_tiles(b, level);
+    if (b->used[level] > b->capacity[level] || b->error.status == STATUS_ON_CHIP_FULL) {
+        refuse_tiles(b);
         return;
     }
     if (b->gpu->mode == GPU_COUNTS || block_failed(b))

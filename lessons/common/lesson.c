@@ -1,0 +1,143 @@
+#include "common/lesson.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/report.h"
+
+enum status lesson_check(const struct options *options, struct error *error)
+{
+    if (!options->gpu)
+        return STATUS_OK;
+    return error_set(error, STATUS_BAD_ARGUMENT,
+                     "--gpu: this build has no CUDA kernels; without it, lessons show counters "
+                     "recorded on a GPU");
+}
+
+void lesson_begin(struct lesson *l, const struct usage *usage, const struct options *options,
+                  const char *question)
+{
+    *l = (struct lesson){.usage = usage, .options = options};
+    if (options->json) {
+        l->json = cJSON_CreateObject();
+        cJSON_AddStringToObject(l->json, "lesson", usage->program);
+        cJSON_AddStringToObject(l->json, "question", question);
+        report_add_options(l->json, &options->simulation);
+        cJSON_AddArrayToObject(l->json, "claims");
+    }
+    lesson_say(l, "%s\n\n%s\n", usage->summary, question);
+}
+
+void lesson_section(struct lesson *l, const char *heading)
+{
+    lesson_say(l, "\n%s\n\n", heading);
+}
+
+void lesson_say(struct lesson *l, const char *format, ...)
+{
+    va_list args;
+    if (l->json)
+        return;
+    va_start(args, format);
+    vprintf(format, args);
+    va_end(args);
+}
+
+/* Counts the claim, prints its verdict, and gives its JSON object (NULL without --json). */
+static cJSON *verdict(struct lesson *l, const char *claim, bool holds)
+{
+    l->claims++;
+    l->failed += !holds;
+    lesson_say(l, "%s  %s\n", holds ? "PASS" : "FAIL", claim);
+    if (!l->json)
+        return NULL;
+    cJSON *object = cJSON_CreateObject();
+    cJSON_AddItemToArray(cJSON_GetObjectItem(l->json, "claims"), object);
+    cJSON_AddStringToObject(object, "claim", claim);
+    cJSON_AddBoolToObject(object, "holds", holds);
+    return object;
+}
+
+static void add_count(cJSON *object, const char *key, int64_t value)
+{
+    if (object)
+        report_add_integer(object, key, value);
+}
+
+static void add_number(cJSON *object, const char *key, double value)
+{
+    if (object)
+        cJSON_AddNumberToObject(object, key, value);
+}
+
+void lesson_claim_count(struct lesson *l, const char *claim, const char *unit,
+                        int64_t predicted, int64_t simulated)
+{
+    char a[32], b[32];
+    cJSON *object = verdict(l, claim, predicted == simulated);
+    lesson_say(l, "      predicted %s  simulated %s  %s\n", report_grouped(a, predicted),
+               report_grouped(b, simulated), unit);
+    add_count(object, "predicted", predicted);
+    add_count(object, "simulated", simulated);
+}
+
+void lesson_claim_measured(struct lesson *l, const char *claim, int64_t predicted,
+                           int64_t simulated, int64_t measured)
+{
+    char a[32], b[32], c[32], line[128];
+    snprintf(line, sizeof line, "%-27s %14s %14s %14s", claim, report_grouped(a, predicted),
+             report_grouped(b, simulated), report_grouped(c, measured));
+    cJSON *object =
+        verdict(l, l->json ? claim : line, predicted == simulated && simulated == measured);
+    add_count(object, "predicted", predicted);
+    add_count(object, "simulated", simulated);
+    add_count(object, "measured", measured);
+}
+
+void lesson_claim_printed(struct lesson *l, const char *claim, const char *source,
+                          const char *printed, const char *simulated)
+{
+    cJSON *object = verdict(l, claim, strcmp(printed, simulated) == 0);
+    lesson_say(l, "      %s %s  simulated %s\n", source, printed, simulated);
+    if (object) {
+        cJSON_AddStringToObject(object, "printed", printed);
+        cJSON_AddStringToObject(object, "simulated", simulated);
+    }
+}
+
+void lesson_claim_ratio(struct lesson *l, const char *claim, double predicted, double simulated)
+{
+    /* Both are quotients of exact integers: a few roundings of a double apart, no more. */
+    const bool holds = fabs(predicted - simulated) <= 1e-12 * fabs(predicted);
+    cJSON *object = verdict(l, claim, holds);
+    lesson_say(l, "      predicted %.4f  simulated %.4f\n", predicted, simulated);
+    add_number(object, "predicted", predicted);
+    add_number(object, "simulated", simulated);
+}
+
+void lesson_claim_error(struct lesson *l, const char *claim, double bound, double error)
+{
+    cJSON *object = verdict(l, claim, error <= bound);
+    lesson_say(l, "      largest error %.2e  allowed %.2e\n", error, bound);
+    add_number(object, "allowed", bound);
+    add_number(object, "error", error);
+}
+
+int lesson_abandon(struct lesson *l, const struct error *error)
+{
+    cJSON_Delete(l->json);
+    return usage_error(l->usage, error);
+}
+
+int lesson_end(struct lesson *l, const char *next)
+{
+    lesson_section(l, "What to try next");
+    lesson_say(l, "%s\n%d of %d claims hold.\n", next, l->claims - l->failed, l->claims);
+    if (l->json) {
+        cJSON_AddBoolToObject(l->json, "pass", l->failed == 0);
+        report_write_json(l->json);
+    }
+    return l->failed == 0 ? EXIT_OK : EXIT_CLAIM_FAILED;
+}
