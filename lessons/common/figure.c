@@ -68,8 +68,8 @@ enum status figure_draw(const char *name, const char *csv, const char *output,
     if (strpbrk(path, "'\"\n") || strpbrk(csv, "'\"\n"))
         return error_set(error, STATUS_BAD_FILE,
                          "--plot %.1000s: quotes are not allowed in the name", output);
-    snprintf(commands, sizeof commands, "csv='%s'; output_file='%s'; is_svg=%d", csv, path,
-             strcmp(ending, ".svg") == 0);
+    snprintf(commands, sizeof commands, "csv='%s'; output_file='%s'; is_svg=%d; plots='%s/plots/'", csv, path,
+             strcmp(ending, ".svg") == 0, FLASHLAB_ROOT);
     snprintf(script, sizeof script, "%s/plots/%s.gp", FLASHLAB_ROOT, name);
     unlink(path);
     const int failed = run_gnuplot(commands, script);

@@ -3,8 +3,8 @@
  * Interface:
  *   FILE *csv = figure_csv_open(path, &error) ... figure_csv_close(csv, path, &error)
  *   figure_draw("traffic_vs_seqlen", csv_path, "out/08.png", "seqlen", &error)
- * A figure's script is plots/NAME.gp. It reads the variables csv, output_file and
- * is_svg.
+ * A figure's script is plots/NAME.gp. It reads the variables csv, output_file,
+ * is_svg and plots (the folder of the scripts).
  */
 #ifndef FLASHLAB_LESSONS_FIGURE_H
 #define FLASHLAB_LESSONS_FIGURE_H

@@ -87,7 +87,7 @@ void lesson_claim_measured(struct lesson *l, const char *claim, int64_t predicte
                            int64_t simulated, int64_t measured)
 {
     char a[32], b[32], c[32], line[128];
-    snprintf(line, sizeof line, "%-27s %14s %14s %14s", claim, report_grouped(a, predicted),
+    snprintf(line, sizeof line, "%-28s %14s %14s %14s", claim, report_grouped(a, predicted),
              report_grouped(b, simulated), report_grouped(c, measured));
     cJSON *object =
         verdict(l, l->json ? claim : line, predicted == simulated && simulated == measured);

@@ -33,7 +33,7 @@ enum status lesson_claim_figure2(struct lesson *l, struct error *error)
         const int64_t scores = counting_tile_elements(&c, "Sij, Pij") * (int64_t)sizeof(float);
         if (scores + r->peak_bytes[LEVEL_SRAM] > s.machine->sram_bytes_per_block)
             lesson_say(l,
-                       "      (the %" PRId64 " KB of scores live in registers: in the %" PRId64
+                       "      (%" PRId64 " KB of scores live in registers: in %" PRId64
                        " KB of SRAM they would not fit)\n",
                        scores / 1024, s.machine->sram_bytes_per_block / 1024);
     }
@@ -91,7 +91,7 @@ enum status lesson_claim_h200(struct lesson *l, struct error *error)
                "Two production kernels, forward, fp16 (lessons/recordings). FA2: PyTorch's\n"
                "FlashAttention-2, sectors of 32 bytes loaded. cuDNN: bytes loaded by the copy\n"
                "engine (TMA), which moves whole boxes: at N = 1000 a pass costs 1024 rows.\n\n"
-               "      %-27s %14s %14s %14s\n",
+               "      %-28s %14s %14s %14s\n",
                "kernel, batch x heads, N, d", "predicted", "simulated", "measured");
     for (int i = 0; i < count && !status; i++)
         if (strcmp(kernels[i].phase, "forward") == 0)
