@@ -2,7 +2,7 @@
 load plots."style.gp"
 # the problem, from the CSV's first row
 field(n) = system(sprintf("awk -F, 'NR == 2 { print $%d }' '%s'", n, csv))
-set title sprintf("Bytes requested from HBM, forward, one head: d = %s, B_r = %s, B_c = %s, %s", \
+set title sprintf("Bytes requested from HBM, forward, one head: d = %s, Br = %s, Bc = %s, %s", \
     field(8), field(9), field(10), field(4))
 set logscale xy
 set xrange [64:65536*7]
