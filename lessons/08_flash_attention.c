@@ -121,10 +121,10 @@ static void law(struct lesson *l, const struct four *four)
     lesson_claim_count(l, "Scores alive, standard attention: all of S in HBM", "elements",
                        N * N, counting_tensor_bytes(&standard->simulated, "S") / (2 * size));
     lesson_claim_count(l, "Scores alive, a strip of Br rows: fall by N/Br", "elements",
-                       N * a->block_q, counting_tile_elements(standard, "Si"));
+                       N * a->block_q, counting_tile_bytes(standard, "Si") / 4);
     lesson_claim_count(l, "Scores alive, FlashAttention-2: one tile", "elements",
                        (int64_t)a->block_q * a->block_k,
-                       counting_tile_elements(&four->of[ALGORITHM_FLASH2], "Sij, Pij"));
+                       counting_tile_bytes(&four->of[ALGORITHM_FLASH2], "Sij, Pij") / 4);
     lesson_claim_ratio(l, "Total, standard over FlashAttention-2: near 2B/d, NOT N/B",
                        (double)(4 * N * d + 4 * N * N) / (double)((2 + 2 * Tr) * N * d),
                        total_standard / (double)counting_matrix_bytes(flash2));
@@ -282,20 +282,10 @@ static void plain_words(struct lesson *l)
            "  Falls by N/B:    K/V traffic of local attention against full attention.\n");
 }
 
-static enum status figures(const struct options *o, struct error *error)
-{
-    if (!o->csv && !o->plot)
-        return STATUS_OK;
-    char beside[4096];
-    snprintf(beside, sizeof beside, "%.4000s.csv", o->plot ? o->plot : "");
-    const char *csv = o->csv ? o->csv : beside;
-    if (sweeps_write(csv, &o->simulation, error))
-        return error->status;
-    if (o->plot && (figure_draw("traffic_vs_seqlen", csv, o->plot, "seqlen", error) ||
-                    figure_draw("traffic_vs_block", csv, o->plot, "block", error)))
-        return error->status;
-    return STATUS_OK;
-}
+static const struct figure figures[] = {
+    {"traffic_vs_seqlen", "seqlen"},
+    {"traffic_vs_block", "block"},
+};
 
 static const char question[] =
     "1. Question\n\n"
@@ -315,7 +305,8 @@ static int run(struct options *o)
     struct lesson lesson;
     struct four four;
     /* What can be wrong with the options shows here, before anything is printed or drawn. */
-    if (lesson_check(o, &error) || count_four(&four, o, &error) || figures(o, &error))
+    if (lesson_check(o, &error) || count_four(&four, o, &error) ||
+        figure_make(o, sweeps_write, figures, 2, &error))
         return usage_error(&usage, &error);
     lesson_begin(&lesson, &usage, o, question);
     prediction(&lesson);

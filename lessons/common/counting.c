@@ -45,11 +45,11 @@ int64_t counting_matrix_bytes(const struct account *account)
     return sum;
 }
 
-int64_t counting_tile_elements(const struct counted *c, const char *tile)
+int64_t counting_tile_bytes(const struct counted *c, const char *tile)
 {
     const struct launch_record *first = &c->simulation.gpu.launches[0];
     for (int i = 0; i < first->tile_count; i++)
         if (strcmp(first->tiles[i].name, tile) == 0)
-            return first->tiles[i].bytes / (int64_t)sizeof(float);
+            return first->tiles[i].bytes;
     return 0;
 }

@@ -34,6 +34,6 @@ int64_t counting_matrix_bytes(const struct account *account);
 
 /* Elements of the tile of that name that a thread block of the first launch holds; 0 if none.
  */
-int64_t counting_tile_elements(const struct counted *c, const char *tile);
+int64_t counting_tile_bytes(const struct counted *c, const char *tile);
 
 #endif

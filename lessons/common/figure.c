@@ -11,36 +11,24 @@ extern char **environ;
 
 enum { PATH_LENGTH = 4096 };
 
-FILE *figure_csv_open(const char *path, struct error *error)
+/* Writes the data to path.partial and gives it its name when it is complete. */
+static enum status write_csv(const char *path, figure_data *data, const struct options *o,
+                             struct error *error)
 {
     char partial[PATH_LENGTH];
     snprintf(partial, sizeof partial, "%.4000s.partial", path);
-    FILE *file = fopen(partial, "w");
-    if (!file)
-        error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
-                  strerror(errno));
-    return file;
-}
-
-enum status figure_csv_close(FILE *file, const char *path, struct error *error)
-{
-    char partial[PATH_LENGTH];
-    snprintf(partial, sizeof partial, "%.4000s.partial", path);
-    const int failed = ferror(file) | fclose(file);
-    if (!failed && rename(partial, path) == 0)
-        return STATUS_OK;
-    error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
-              strerror(errno));
-    unlink(partial);
-    return error->status;
-}
-
-void figure_csv_abandon(FILE *file, const char *path)
-{
-    char partial[PATH_LENGTH];
-    snprintf(partial, sizeof partial, "%.4000s.partial", path);
-    fclose(file);
-    unlink(partial);
+    FILE *csv = fopen(partial, "w");
+    if (!csv)
+        return error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
+                         strerror(errno));
+    enum status status = data(csv, o, error);
+    const int failed = ferror(csv) | fclose(csv);
+    if (!status && (failed || rename(partial, path) != 0))
+        status = error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
+                           strerror(errno));
+    if (status)
+        unlink(partial);
+    return status;
 }
 
 /* Runs gnuplot on the commands and the script, which it may change; 0 if it succeeded. */
@@ -58,19 +46,18 @@ static int run_gnuplot(char *commands, char *script)
     return 0;
 }
 
-enum status figure_draw(const char *name, const char *csv, const char *output,
-                        const char *suffix, struct error *error)
+static enum status draw(const struct figure *figure, const char *csv, const char *output,
+                        struct error *error)
 {
-    char commands[3 * PATH_LENGTH], script[PATH_LENGTH], path[PATH_LENGTH];
+    char commands[4 * PATH_LENGTH], script[PATH_LENGTH], path[PATH_LENGTH];
     struct stat info;
     const char *ending = strrchr(output, '.');
-    snprintf(path, sizeof path, "%.*s-%s%s", (int)(ending - output), output, suffix, ending);
-    if (strpbrk(path, "'\"\n") || strpbrk(csv, "'\"\n"))
-        return error_set(error, STATUS_BAD_FILE,
-                         "--plot %.1000s: quotes are not allowed in the name", output);
-    snprintf(commands, sizeof commands, "csv='%s'; output_file='%s'; is_svg=%d; plots='%s/plots/'", csv, path,
+    snprintf(path, sizeof path, "%.*s-%s%s", (int)(ending - output), output, figure->suffix,
+             ending);
+    snprintf(commands, sizeof commands,
+             "csv='%s'; output_file='%s'; is_svg=%d; plots='%s/plots/'", csv, path,
              strcmp(ending, ".svg") == 0, FLASHLAB_ROOT);
-    snprintf(script, sizeof script, "%s/plots/%s.gp", FLASHLAB_ROOT, name);
+    snprintf(script, sizeof script, "%s/plots/%s.gp", FLASHLAB_ROOT, figure->name);
     unlink(path);
     const int failed = run_gnuplot(commands, script);
     if (failed == ENOENT)
@@ -79,7 +66,33 @@ enum status figure_draw(const char *name, const char *csv, const char *output,
                          output);
     if (failed || stat(path, &info) != 0 || info.st_size == 0)
         return error_set(error, STATUS_BAD_FILE,
-                         "--plot %.1000s: gnuplot made no picture from %.200s", output, script);
+                         "--plot %.1000s: gnuplot made no picture from %s", output,
+                         figure->name);
     fprintf(stderr, "figure: %s\n", path);
+    return STATUS_OK;
+}
+
+enum status figure_make(const struct options *o, figure_data *data,
+                        const struct figure *figures, int count, struct error *error)
+{
+    char beside[PATH_LENGTH];
+    const char *csv = o->csv;
+    if (!o->csv && !o->plot)
+        return STATUS_OK;
+    if (!csv) {
+        snprintf(beside, sizeof beside, "%.*s.csv", (int)(strrchr(o->plot, '.') - o->plot),
+                 o->plot);
+        csv = beside;
+    }
+    /* Names go into gnuplot commands in quotes, and leave room for what is added to them. */
+    if (strpbrk(csv, "'\n") || (o->plot && strpbrk(o->plot, "'\n")) ||
+        strlen(csv) > PATH_LENGTH / 2 || (o->plot && strlen(o->plot) > PATH_LENGTH / 2))
+        return error_set(error, STATUS_BAD_FILE,
+                         "--csv %.500s: must be a shorter name without quotes", csv);
+    if (write_csv(csv, data, o, error))
+        return error->status;
+    for (int i = 0; o->plot && i < count; i++)
+        if (draw(&figures[i], csv, o->plot, error))
+            return error->status;
     return STATUS_OK;
 }

@@ -1,8 +1,8 @@
 /* Figures: the data that a lesson writes, and gnuplot drawing them.
  *
  * Interface:
- *   FILE *csv = figure_csv_open(path, &error) ... figure_csv_close(csv, path, &error)
- *   figure_draw("traffic_vs_seqlen", csv_path, "out/08.png", "seqlen", &error)
+ *   static const struct figure figures[] = {{"traffic_vs_seqlen", "seqlen"}};
+ *   figure_make(&options, write_rows, figures, 1, &error);
  * A figure's script is plots/NAME.gp. It reads the variables csv, output_file,
  * is_svg and plots (the folder of the scripts).
  */
@@ -11,17 +11,22 @@
 
 #include <stdio.h>
 
+#include "common/options.h"
 #include "core/status.h"
 
-/* Opens path.partial for writing; figure_csv_close() gives it its name, and
- * figure_csv_abandon() removes it. */
-FILE *figure_csv_open(const char *path, struct error *error);
-enum status figure_csv_close(FILE *file, const char *path, struct error *error);
-void figure_csv_abandon(FILE *file, const char *path);
+/* plots/NAME.gp, drawn into the file of --plot with "-suffix" before its ending. */
+struct figure {
+    const char *name;
+    const char *suffix;
+};
 
-/* Draws plots/NAME.gp from the CSV into output with "-suffix" before its ending, and says where
- * on stderr. output ends in .png or .svg. */
-enum status figure_draw(const char *name, const char *csv, const char *output,
-                        const char *suffix, struct error *error);
+/* Writes a lesson's data as CSV, column names first. */
+typedef enum status figure_data(FILE *csv, const struct options *o, struct error *error);
+
+/* Does what --csv and --plot ask for, nothing if neither was given. With --plot alone the data
+ * go beside the pictures. Files appear under their names only when they are complete. Says on
+ * stderr where the pictures are. */
+enum status figure_make(const struct options *o, figure_data *data,
+                        const struct figure *figures, int count, struct error *error);
 
 #endif

@@ -9,11 +9,18 @@
 
 enum status lesson_check(const struct options *options, struct error *error)
 {
-    if (!options->gpu)
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_ARGUMENT,
-                     "--gpu: this build has no CUDA kernels; without it, lessons show counters "
-                     "recorded on a GPU");
+    if (options->gpu)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "--gpu: this build has no CUDA kernels; without it, lessons show "
+                         "counters recorded on a GPU");
+    for (int i = 0; i <= ALGORITHM_COUNT; i++) {
+        struct simulation s = options->simulation;
+        s.algorithm = i < ALGORITHM_COUNT ? (enum algorithm)i : ALGORITHM_STANDARD;
+        s.attention.tiled_gemm = i == ALGORITHM_COUNT;
+        if (attention_count(&s, error))
+            return error->status;
+    }
+    return STATUS_OK;
 }
 
 void lesson_begin(struct lesson *l, const struct usage *usage, const struct options *options,

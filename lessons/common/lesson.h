@@ -25,7 +25,8 @@ struct lesson {
     cJSON *json; /* NULL without --json */
 };
 
-/* Refuses what no lesson can do: --gpu in a build without CUDA kernels. */
+/* Refuses, before anything is printed, what a lesson would trip over half-way: --gpu in a build
+ * without CUDA kernels, tiles that do not fit on chip. */
 enum status lesson_check(const struct options *options, struct error *error);
 
 void lesson_begin(struct lesson *l, const struct usage *usage, const struct options *options,

@@ -30,7 +30,7 @@ enum status lesson_claim_figure2(struct lesson *l, struct error *error)
         snprintf(simulated, sizeof simulated, "%.3f",
                  (double)counting_matrix_bytes(&c.simulated) / 1e9);
         lesson_claim_printed(l, claim, "the paper prints", point->printed, simulated);
-        const int64_t scores = counting_tile_elements(&c, "Sij, Pij") * (int64_t)sizeof(float);
+        const int64_t scores = counting_tile_bytes(&c, "Sij, Pij");
         if (scores + r->peak_bytes[LEVEL_SRAM] > s.machine->sram_bytes_per_block)
             lesson_say(l,
                        "      (%" PRId64 " KB of scores live in registers: in %" PRId64

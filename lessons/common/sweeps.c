@@ -1,11 +1,8 @@
 #include "common/sweeps.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <unistd.h>
 
 #include "common/counting.h"
-#include "common/figure.h"
 #include "models/io.h"
 
 const struct figure2_point figure2_points[FIGURE2_POINTS] = {
@@ -89,16 +86,11 @@ static enum status sweep_block(FILE *csv, struct error *error)
     return STATUS_OK;
 }
 
-enum status sweeps_write(const char *path, const struct simulation *base, struct error *error)
+enum status sweeps_write(FILE *csv, const struct options *o, struct error *error)
 {
-    FILE *csv = figure_csv_open(path, error);
-    if (!csv)
-        return error->status;
     fprintf(csv, "sweep,algorithm,machine,dtype,batch,heads,seqlen,head_dim,block_q,block_k,"
                  "matrix_bytes,compulsory_bytes,paper_gb\n");
-    if (sweep_seqlen(csv, base, error) || sweep_block(csv, error)) {
-        figure_csv_abandon(csv, path);
+    if (sweep_seqlen(csv, &o->simulation, error) || sweep_block(csv, error))
         return error->status;
-    }
-    return figure_csv_close(csv, path, error);
+    return STATUS_OK;
 }

@@ -7,8 +7,9 @@
 #ifndef FLASHLAB_LESSONS_SWEEPS_H
 #define FLASHLAB_LESSONS_SWEEPS_H
 
-#include "core/status.h"
-#include "kernels/attention_forward.h"
+#include <stdio.h>
+
+#include "common/options.h"
 
 /* FlashAttention, Figure 2 (middle): forward, batch 64, heads 16, N 1024, d 64, fp16 on an A100
  * with 40 GB; HBM traffic in GB (1e9 bytes) by Bc, as printed in arXiv 2205.14135. */
@@ -22,7 +23,7 @@ extern const struct figure2_point figure2_points[FIGURE2_POINTS];
 /* The simulation of one of its points. */
 struct simulation sweeps_figure2(int block_k);
 
-/* Writes both sweeps, around the problem of base, to path. */
-enum status sweeps_write(const char *path, const struct simulation *base, struct error *error);
+/* A figure_data function: both sweeps, the first around the lesson's problem. */
+enum status sweeps_write(FILE *csv, const struct options *o, struct error *error);
 
 #endif

@@ -74,9 +74,8 @@ static void update_tile(struct flash1_tiles *on_chip, const struct attention_arg
 
     tile_scale_rows(Oi, l, rows, Oi->cols); /* undo the normalisation of earlier passes */
     tile_row_max(m_new, m, Sij, rows, cols);
-    tile_exp(Sij, m_new, rows, cols);
     tile_correction(c, m, m_new, rows);
-    tile_row_sum(l, c, Sij, rows, cols);
+    tile_exp_sum(Sij, m_new, l, c, rows, cols);
     block_step(b, "online softmax", i, j);
 
     tile_round(Sij, a->dtype, rows, cols);

@@ -56,9 +56,8 @@ static void flash2_forward_block(struct thread_block *b, const void *arguments)
         block_step(b, "Sij = scale Qi KjT", i, j);
 
         tile_row_max(&m_new, &m, &Sij, rows, cols);
-        tile_exp(&Sij, &m_new, rows, cols);
         tile_correction(&c, &m, &m_new, rows);
-        tile_row_sum(&l, &c, &Sij, rows, cols);
+        tile_exp_sum(&Sij, &m_new, &l, &c, rows, cols);
         block_step(b, "online softmax", i, j);
 
         tile_round(&Sij, a->dtype, rows, cols);

@@ -95,9 +95,8 @@ static void naive_attention_block(struct thread_block *b, const void *arguments)
         score(&Sij, args, plane, i, j);
         block_step(b, "Sij = scale Qi KjT", i, j);
         tile_row_max(&m_new, &m, &Sij, 1, 1);
-        tile_exp(&Sij, &m_new, 1, 1);
         tile_correction(&c, &m, &m_new, 1);
-        tile_row_sum(&l, &c, &Sij, 1, 1);
+        tile_exp_sum(&Sij, &m_new, &l, &c, 1, 1);
         block_step(b, "online softmax", i, j);
         tile_scale_rows(&Oi, &c, 1, Oi.cols);
         add_value_row(&Oi, &Sij, args, plane, j);

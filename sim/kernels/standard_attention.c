@@ -86,9 +86,8 @@ static void meet_scores(struct tile *S, struct statistics *s, const struct atten
     tile_load(S, &args->t->S, plane, row, col);
     tile_mask(S, args->a, row, col, rows, cols);
     tile_row_max(&s->m_new, &s->m, S, rows, cols);
-    tile_exp(S, &s->m_new, rows, cols);
     tile_correction(&s->c, &s->m, &s->m_new, rows);
-    tile_row_sum(&s->l, &s->c, S, rows, cols);
+    tile_exp_sum(S, &s->m_new, &s->l, &s->c, rows, cols);
     tile_copy(&s->m, &s->m_new);
 }
 

@@ -1,11 +1,11 @@
 /* exp in fp32 that a compiler can vectorise: software exp, as FlashAttention-4 computes a share
  * of its exponentials in software because the hardware's exp unit is scarce.
  *
- * Method: Cody-Waite range reduction x = n ln 2 + r with |r| <= ln 2 / 2, a polynomial for
- * e^r, and 2^n put together from exponent bits. The polynomial 1 + r + r^2 q(r), q of degree 4,
- * is the minimax one (Remez, relative error 3.1e-9); with fp32 rounding the result is within
- * 2 units in the last place of exp over the whole range, subnormal results included.
- * exp(-inf) = 0 exactly, exp(NaN) = NaN, overflow gives inf.
+ * For x <= 0, which is all that a softmax needs once the row maximum is subtracted. Method:
+ * Cody-Waite range reduction x = n ln 2 + r with |r| <= ln 2 / 2, the minimax polynomial of
+ * degree 6 for e^r (Remez, relative error 3.1e-9), and 2^n from its exponent bits. The result
+ * is within 1.5 units in the last place of exp; results below the smallest normal number,
+ * 2^-126, are 0. exp(0) = 1 and exp(-inf) = 0 exactly, exp(NaN) = NaN.
  */
 #ifndef FLASHLAB_OPS_EXP_H
 #define FLASHLAB_OPS_EXP_H
@@ -13,38 +13,27 @@
 #include <stdint.h>
 #include <string.h>
 
-/* 2^n for -126 <= n <= 127, from its bits. */
-static inline float exp_power_of_two(int32_t n)
-{
-    const uint32_t bits = (uint32_t)(n + 127) << 23;
-    float power;
-    memcpy(&power, &bits, sizeof power);
-    return power;
-}
-
 static inline float exp_f32(float x)
 {
-    /* Beyond these exp is 0 or inf in fp32. NaN fails both comparisons and passes through. */
-    x = x < -104.0f ? -104.0f : x;
-    x = x > 89.0f ? 89.0f : x;
     /* Adding 1.5 * 2^23 leaves the nearest integer in the low bits of the sum. */
     const float shift = 12582912.0f;
     const float shifted = x * 1.44269504f + shift;
     const float n = shifted - shift;
-    int32_t bits;
-    memcpy(&bits, &shifted, sizeof bits);
-    const int32_t exponent = bits - 0x4b400000;
     /* ln 2 in two parts, the first short enough that n times it is exact. */
     const float r = (x - n * 0.693359375f) - n * -2.12194440e-4f;
-    float q = 0.00138144670593f;
-    q = q * r + 0.00836878041118f;
-    q = q * r + 0.0416683942109f;
-    q = q * r + 0.166665201078f;
-    q = q * r + 0.499999934125f;
-    const float p = 1.0f + (r + r * r * q);
-    /* Two factors, so that subnormal results and 2^128 need no special case. */
-    const int32_t half = exponent >> 1;
-    return p * exp_power_of_two(half) * exp_power_of_two(exponent - half);
+    /* Pairs of terms side by side (Estrin): a shorter chain of dependent operations than
+     * Horner, so that more elements are in flight. */
+    const float r2 = r * r;
+    const float terms23 = 0.166665201078f * r + 0.499999934125f;
+    const float terms45 = 0.00836878041118f * r + 0.0416683942109f;
+    const float p = (1.0f + r) + r2 * (terms23 + r2 * (terms45 + r2 * 0.00138144670593f));
+    /* 2^n from its exponent bits. The bits of shift, all above its low 8, leave the word. */
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 127) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return x < -87.33654f ? 0.0f : p * power; /* ln 2^-126; NaN fails the comparison */
 }
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "ops/exp.h"
 
+#ifdef __clang__ /* it does not vectorise a maximum without -ffast-math, and says so */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#endif
+
 /* Every core runs a thread block of its own, so OpenBLAS must not start threads inside one. */
 __attribute__((constructor)) static void one_blas_thread_per_call(void)
 {
@@ -99,25 +103,6 @@ void tile_mask(struct tile *S, const struct attention *a, int row0, int col0, in
     }
 }
 
-/* Largest of count floats, -inf if there is none; NaN is passed over (exp brings it back).
- * Partial maxima side by side: a compiler may not reorder one chain of float comparisons. */
-static float row_max(const float *s, int count)
-{
-    enum { LANES = 16 };
-    float lane[LANES];
-    for (int k = 0; k < LANES; k++)
-        lane[k] = -INFINITY;
-    int c = 0;
-    for (; c + LANES <= count; c += LANES)
-        for (int k = 0; k < LANES; k++)
-            lane[k] = s[c + k] > lane[k] ? s[c + k] : lane[k];
-    for (; c < count; c++)
-        lane[0] = s[c] > lane[0] ? s[c] : lane[0];
-    for (int k = 1; k < LANES; k++)
-        lane[0] = lane[k] > lane[0] ? lane[k] : lane[0];
-    return lane[0];
-}
-
 void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S, int rows,
                   int cols)
 {
@@ -126,8 +111,12 @@ void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S
     if (!has_data(S, rows, cols))
         return;
     for (int r = 0; r < rows; r++) {
-        const float max = row_max(row_of(S, r), cols);
-        m_new->data[r] = max > m->data[r] ? max : m->data[r];
+        const float *s = row_of(S, r);
+        float max = m->data[r];
+#pragma omp simd reduction(max : max)
+        for (int c = 0; c < cols; c++) /* NaN is passed over; exp brings it back */
+            max = s[c] > max ? s[c] : max;
+        m_new->data[r] = max;
     }
 }
 
@@ -153,6 +142,27 @@ void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
     }
 }
 
+void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const struct tile *c,
+                  int rows, int cols)
+{
+    same_block(S, m);
+    same_block(S, l);
+    count_flops(S->block, 0, 2 * (int64_t)rows * cols + rows, (int64_t)rows * cols);
+    if (!has_data(S, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        float *s = row_of(S, r);
+        const float shift = shift_of(m->data[r]);
+        float sum = 0.0f;
+#pragma omp simd reduction(+ : sum)
+        for (int k = 0; k < cols; k++) {
+            s[k] = exp_f32(s[k] - shift);
+            sum += s[k];
+        }
+        l->data[r] = c->data[r] * l->data[r] + sum;
+    }
+}
+
 void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_new, int rows)
 {
     same_block(c, m);
@@ -161,23 +171,6 @@ void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_
         return;
     for (int r = 0; r < rows; r++)
         c->data[r] = exp_f32(m->data[r] - shift_of(m_new->data[r]));
-}
-
-void tile_row_sum(struct tile *l, const struct tile *c, const struct tile *P, int rows,
-                  int cols)
-{
-    same_block(l, P);
-    count_flops(P->block, 0, (int64_t)rows * cols + rows, 0);
-    if (!has_data(P, rows, cols))
-        return;
-    for (int r = 0; r < rows; r++) {
-        const float *p = row_of(P, r);
-        float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-        for (int k = 0; k < cols; k++)
-            sum += p[k];
-        l->data[r] = c->data[r] * l->data[r] + sum;
-    }
 }
 
 void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
@@ -189,6 +182,8 @@ void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
     for (int r = 0; r < rows; r++) {
         float *o = row_of(O, r);
         const float factor = c->data[r];
+        if (factor == 1.0f)
+            continue; /* the maximum did not move: nothing changes */
 #pragma omp simd
         for (int k = 0; k < cols; k++)
             o[k] *= factor;

@@ -44,16 +44,17 @@ void tile_mask(struct tile *S, const struct attention *a, int row0, int col0, in
 void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S, int rows,
                   int cols);
 
-/* S <- exp(S - m), row by row: P unnormalised. rows cols exp, rows cols other. */
-void tile_exp(struct tile *S, const struct tile *m, int rows, int cols);
-
 /* c <- exp(m - m_new), the factor that takes sums relative to m to sums relative to m_new.
  * rows exp, rows other. */
 void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_new, int rows);
 
-/* l <- c l + row sums of P. rows cols + rows other. */
-void tile_row_sum(struct tile *l, const struct tile *c, const struct tile *P, int rows,
-                  int cols);
+/* S <- P = exp(S - m), row by row, and l <- c l + row sums of P.
+ * rows cols exp, 2 rows cols + rows other. */
+void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const struct tile *c,
+                  int rows, int cols);
+
+/* S <- exp(S - m), row by row. rows cols exp, rows cols other. */
+void tile_exp(struct tile *S, const struct tile *m, int rows, int cols);
 
 /* O <- diag(c) O. rows cols other. */
 void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols);
