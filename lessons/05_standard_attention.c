@@ -123,9 +123,9 @@ static enum status real_tiles(struct lesson *l, struct error *error)
     lesson_section(l, "6. Experiment: with tiles that fit on chip");
     lesson_say(
         l,
-        "\"Each operand once\" is the papers' count. A real matrix product loads Q again "
-        "for\nevery column of tiles, K and V for every row of tiles, and a softmax "
-        "whose rows\ndo not fit on chip reads S twice (Br = %d, Bc = %d):\n\n",
+        "\"Each operand once\" is the papers' count. A real matrix product loads Q again\n"
+        "for every column of tiles, K and V for every row of tiles, and a softmax whose\n"
+        "rows do not fit on chip reads S twice (Br = %d, Bc = %d):\n\n",
         a.block_q, a.block_k);
     lesson_claim_count(l, "Elements moved: (Tc + 2 Tr + 1) N d + 5 N N", "bytes",
                        size * ((Tc + 2 * Tr + 1) * N * d + 5 * N * N),
@@ -174,8 +174,8 @@ static enum status popular_claims(struct lesson *l, struct error *error)
                        "bytes", INT64_C(48) * 1024,
                        flash2.simulation.gpu.launches[0].peak_bytes[LEVEL_SRAM]);
     lesson_say(l,
-               "\nIn fp32 the scores take %.1f GB. 48 KB is what a block gets without asking; "
-               "on an\nA100 it may ask for %" PRId64 " KB.\n",
+               "\nIn fp32 the scores take %.1f GB. 48 KB is what a block gets without asking;\n"
+               "on an A100 it may ask for %" PRId64 " KB.\n",
                (double)single / 1e9, base.machine->sram_bytes_per_block / 1024);
     return STATUS_OK;
 }

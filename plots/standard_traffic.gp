@@ -3,7 +3,7 @@ load plots."style.gp"
 field(n) = system(sprintf("awk -F, 'NR == 2 { print $%d }' '%s'", n, csv))
 set title sprintf("Standard attention, forward, one head: d = %s, %s", field(2), field(3))
 set logscale xy
-set xrange [16:16384*4]
+set xrange [16:16384*5]
 set xtics ("16" 16, "64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384)
 set format y "10^{%T}"
 set xlabel "sequence length N"
