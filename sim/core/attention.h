@@ -15,6 +15,10 @@
 #include "core/dtype.h"
 #include "core/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum algorithm {
     ALGORITHM_NAIVE,
     ALGORITHM_STANDARD,
@@ -76,5 +80,9 @@ int attention_tiles_k(const struct attention *a);
 /* How many K/V tiles Q tile i has to visit: those with at least one key that a row of the tile
  * may see. Tiles 0 .. count - 1 are visited. */
 int attention_visited_tiles(const struct attention *a, int i);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -26,6 +26,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum dtype { DTYPE_F32, DTYPE_F16, DTYPE_BF16, DTYPE_E4M3, DTYPE_E5M2, DTYPE_COUNT };
 
 /* Size of one element in bytes: 4, 2, 2, 1, 1. */
@@ -49,5 +53,9 @@ void dtype_decode(float *dst, enum dtype dtype, const void *src, size_t count);
 /* dst[count] <- src[count] rounded to the dtype, equal in every bit to encoding and decoding
  * again. dst may be src. */
 void dtype_round(float *dst, enum dtype dtype, const float *src, size_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

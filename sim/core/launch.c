@@ -68,11 +68,42 @@ struct turn {
     int64_t next;
 };
 
+/* One axis of a grid, and which of its indices run: all of them, or the first period and the
+ * last, the others being like one of the first. */
+struct axis {
+    int extent;
+    int period; /* 0: all run */
+};
+
+static struct axis axis_of(int extent, int alike, bool every_block)
+{
+    return (struct axis){extent, every_block || extent <= alike + 1 ? 0 : alike};
+}
+
+static int axis_running(const struct axis *axis)
+{
+    return axis->period > 0 ? axis->period + 1 : axis->extent;
+}
+
+/* The k-th index that runs, and how many blocks along the axis it stands for. */
+static int axis_index(const struct axis *axis, int k)
+{
+    return axis->period > 0 && k == axis->period ? axis->extent - 1 : k;
+}
+
+static int64_t axis_weight(const struct axis *axis, int k)
+{
+    if (axis->period == 0 || k == axis->period)
+        return 1;
+    return (axis->extent - 2 - k) / axis->period + 1; /* those before the last index */
+}
+
 /* What the threads of one gpu_launch() share. */
 struct run {
     struct gpu *gpu;
     const struct launch *launch;
-    int64_t blocks;
+    struct axis axis[3]; /* x, y, z */
+    int64_t blocks;      /* that run */
     struct turn turn;
     struct counters counters;
     int64_t peak_bytes[LEVEL_COUNT];
@@ -95,18 +126,22 @@ static void finish_in_order(struct run *run, struct thread_block *b, int64_t num
     pthread_mutex_unlock(&run->turn.mutex);
 }
 
-static void block_reset(struct thread_block *b, const struct run *run, int64_t number)
+/* Gives the block its place; returns how many blocks of the grid it stands for. */
+static int64_t block_reset(struct thread_block *b, const struct run *run, int64_t number)
 {
-    const struct grid grid = run->launch->grid;
-    b->x = (int)(number % grid.x);
-    b->y = (int)(number / grid.x % grid.y);
-    b->z = (int)(number / grid.x / grid.y);
+    const int nx = axis_running(&run->axis[0]), ny = axis_running(&run->axis[1]);
+    const int k[3] = {(int)(number % nx), (int)(number / nx % ny), (int)(number / nx / ny)};
+    b->x = axis_index(&run->axis[0], k[0]);
+    b->y = axis_index(&run->axis[1], k[1]);
+    b->z = axis_index(&run->axis[2], k[2]);
     memset(b->counters.tensor, 0,
            (size_t)run->gpu->tensor_count * sizeof b->counters.tensor[0]);
     b->counters.flops = (struct flops){0};
     b->tile_count = 0;
     for (int level = 0; level < LEVEL_COUNT; level++)
         b->used[level] = 0;
+    return axis_weight(&run->axis[0], k[0]) * axis_weight(&run->axis[1], k[1]) *
+           axis_weight(&run->axis[2], k[2]);
 }
 
 static struct thread_block block_of_thread(const struct run *run,
@@ -147,12 +182,12 @@ static void run_blocks(struct run *run)
     /* Blocks start in order of number, so the one whose turn it is always runs. */
 #pragma omp for schedule(monotonic : dynamic, 1) nowait
     for (int64_t number = 0; number < run->blocks; number++) {
-        block_reset(&b, run, number);
+        const int64_t weight = block_reset(&b, run, number);
         if (!block_failed(&b))
             run->launch->block(&b, run->launch->args);
         if (ordered)
             finish_in_order(run, &b, number);
-        counters_add(&counters, &b.counters, 1, tensors);
+        counters_add(&counters, &b.counters, weight, tensors);
         for (int level = 0; level < LEVEL_COUNT; level++)
             peak[level] = b.used[level] > peak[level] ? b.used[level] : peak[level];
         if (number == 0) {
@@ -191,11 +226,16 @@ enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct erro
     CHECK(grid.x > 0 && grid.y > 0 && grid.z > 0, "%s: grid %d x %d x %d", launch->name, grid.x,
           grid.y, grid.z);
     CHECK(gpu->launch_count < MAX_LAUNCHES, "more than %d launches on one GPU", MAX_LAUNCHES);
+    const bool every_block = gpu->mode == GPU_DATA || gpu->trace;
     struct run run = {.gpu = gpu,
                       .launch = launch,
-                      .blocks = (int64_t)grid.x * grid.y * grid.z,
+                      .axis = {axis_of(grid.x, launch->alike.x, every_block),
+                               axis_of(grid.y, launch->alike.y, every_block),
+                               axis_of(grid.z, launch->alike.z, every_block)},
                       .turn = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0},
                       .last_progress = omp_get_wtime()};
+    run.blocks = (int64_t)axis_running(&run.axis[0]) * axis_running(&run.axis[1]) *
+                 axis_running(&run.axis[2]);
 #pragma omp parallel
     run_blocks(&run);
     if (run.error.status != STATUS_OK) {

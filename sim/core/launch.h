@@ -26,6 +26,10 @@
 #include "core/status.h"
 #include "core/traffic.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum gpu_mode { GPU_DATA, GPU_COUNTS };
 enum level { LEVEL_SRAM, LEVEL_REGISTERS, LEVEL_COUNT };
 enum { MAX_LAUNCHES = 16, MAX_TILES = 24 };
@@ -42,11 +46,16 @@ struct grid {
 /* The code of one thread block. args is the launch's. */
 typedef void block_function(struct thread_block *b, const void *args);
 
+/* alike.x = 32 says that blocks whose x differ by 32 do the same work, but for the last x,
+ * which may be ragged; alike.y and alike.z likewise. In counts-only mode such blocks are
+ * counted once and multiplied. 32 is right for tiles in address order: 32 equal steps advance
+ * an address by a multiple of a sector. */
 struct launch {
     const char *name; /* static */
     struct grid grid;
     block_function *block;
     const void *args;
+    struct grid alike;      /* counts only: see above; 0: every block runs */
     bool unlimited_on_chip; /* lift the limits of SRAM and registers: for idealised kernels */
     bool reduces;           /* the blocks call tile_reduce_add() */
 };
@@ -151,5 +160,9 @@ static inline void count_flops(struct thread_block *b, int64_t matrix, int64_t o
     (void)b, (void)matrix, (void)other, (void)exp;
 #endif
 }
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

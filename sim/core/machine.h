@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct machine {
     const char *name;
     int sms;                      /* streaming multiprocessors */
@@ -30,5 +34,9 @@ const struct machine *machine_find(const char *name);
 
 /* The machine that is simulated unless another is asked for. */
 const struct machine *machine_default(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -23,6 +23,10 @@
 #include "core/dtype.h"
 #include "core/launch.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A tensor in HBM: planes of rows x cols elements, row-major. Base address: a multiple of 256,
  * as cudaMalloc gives. */
 struct hbm_tensor {
@@ -81,5 +85,9 @@ void warp_load(struct thread_block *b, float value[WARP_LANES], const struct hbm
                int plane, const int64_t element[WARP_LANES], int active);
 void warp_store(struct thread_block *b, struct hbm_tensor *dst, int plane,
                 const int64_t element[WARP_LANES], const float value[WARP_LANES], int active);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

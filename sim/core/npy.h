@@ -28,6 +28,10 @@
 
 #include "core/status.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { NPY_MAX_DIMS = 8 };
 
 struct npy {
@@ -55,5 +59,9 @@ enum status npy_write(const char *path, const float *data, int ndim, const int64
 
 /* Frees the data; safe on an empty array. */
 void npy_free(struct npy *array);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,7 +14,7 @@ enum status error_set(struct error *error, enum status status, const char *forma
     return status;
 }
 
-_Noreturn void check_failed(const char *file, int line, const char *format, ...)
+void check_failed(const char *file, int line, const char *format, ...)
 {
     va_list args;
     va_start(args, format);

@@ -13,6 +13,10 @@
 #ifndef FLASHLAB_CORE_STATUS_H
 #define FLASHLAB_CORE_STATUS_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum status {
     STATUS_OK = 0,
     STATUS_BAD_ARGUMENT,  /* an argument outside what is allowed */
@@ -31,13 +35,17 @@ enum status error_set(struct error *error, enum status status, const char *forma
     __attribute__((format(printf, 3, 4)));
 
 /* Prints "file:line: bug: message" to stderr and aborts. Use CHECK. */
-_Noreturn void check_failed(const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+void check_failed(const char *file, int line, const char *format, ...)
+    __attribute__((noreturn, format(printf, 3, 4)));
 
 #define CHECK(condition, ...)                                                                  \
     do {                                                                                       \
         if (!(condition))                                                                      \
             check_failed(__FILE__, __LINE__, __VA_ARGS__);                                     \
     } while (0)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include "core/launch.h"
 #include "core/memory.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct step_record {
     const char *kernel;
     int block[3]; /* x, y, z of the thread block */
@@ -45,5 +49,9 @@ void trace_write_json(void *context, const struct step_record *record);
 
 /* Core only: hands the block's records to the trace and frees them. */
 void step_list_flush(struct thread_block *b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum { SECTOR_BYTES = 32, WARP_LANES = 32, MAX_TENSORS = 16 };
 
 enum direction {
@@ -65,5 +69,9 @@ struct traffic account_total(const struct account *account);
 /* True if both have the same tensors with the same traffic, and the same FLOPs. A tensor
  * without traffic equals a missing one. */
 bool account_equal(const struct account *a, const struct account *b);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -2,6 +2,14 @@
 
 #include "kernels/attention_kernels.h"
 
+struct grid attention_alike(const struct attention *a, bool same_rows)
+{
+    /* 32 planes of K and V further, heads_q / heads_kv times as many of Q and O, every address
+     * is where it was modulo a sector. */
+    const int rows = same_rows ? SECTOR_BYTES : 0;
+    return (struct grid){rows, rows, SECTOR_BYTES * (a->heads_q / a->heads_kv)};
+}
+
 static attention_kernel *const kernels[ALGORITHM_COUNT] = {
     [ALGORITHM_NAIVE] = naive_attention,
     [ALGORITHM_STANDARD] = standard_attention,

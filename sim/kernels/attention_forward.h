@@ -15,6 +15,10 @@
 #include "core/attention.h"
 #include "core/launch.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One run: what to simulate, and the GPU with its counts afterwards. */
 struct simulation {
     enum algorithm algorithm;
@@ -39,5 +43,9 @@ enum status attention_simulate(struct simulation *s, const float *q, const float
 
 /* Runs in counts-only mode. */
 enum status attention_count(struct simulation *s, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -14,6 +14,10 @@
 #include "core/attention.h"
 #include "core/memory.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The tensors of one attention problem in HBM. */
 struct attention_tensors {
     struct hbm_tensor Q, K, V, O, LSE;
@@ -30,6 +34,10 @@ struct attention_args {
 typedef enum status attention_kernel(struct gpu *gpu, const struct attention *a,
                                      struct attention_tensors *t, struct error *error);
 
+/* struct launch.alike for grids with query or key tiles in x and y and query planes in z.
+ * same_rows: the blocks of a plane do the same work, wherever their rows are. */
+struct grid attention_alike(const struct attention *a, bool same_rows);
+
 /* One query row at a time, element by element, nothing reused on chip. */
 attention_kernel naive_attention;
 
@@ -41,5 +49,9 @@ attention_kernel flash1_forward;
 
 /* Algorithm 1 of FlashAttention-2: Q tiles outside, K/V tiles inside. */
 attention_kernel flash2_forward;
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -95,7 +95,7 @@ static void flash1_forward_block(struct thread_block *b, const void *arguments)
 {
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
-    const int plane = b->x, kv_plane = attention_kv_plane(a, plane);
+    const int plane = b->z, kv_plane = attention_kv_plane(a, plane);
     struct flash1_tiles on_chip;
     alloc_tiles(&on_chip, b, a);
     if (block_failed(b))
@@ -147,7 +147,8 @@ enum status flash1_forward(struct gpu *gpu, const struct attention *a,
         hbm_alloc(&t->m, gpu, "m", DTYPE_F32, planes, a->seqlen_q, 1, error) ||
         gpu_launch(gpu,
                    &(struct launch){.name = "flash1_forward",
-                                    .grid = {planes, 1, 1},
+                                    .grid = {1, 1, planes},
+                                    .alike = attention_alike(a, true),
                                     .block = flash1_forward_block,
                                     .args = &args},
                    error))

@@ -21,7 +21,7 @@ static void flash2_forward_block(struct thread_block *b, const void *arguments)
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
     const int Br = a->block_q, Bc = a->block_k, d = a->head_dim, dv = a->head_dim_v;
-    const int i = b->x, plane = b->y, kv_plane = attention_kv_plane(a, plane);
+    const int i = b->x, plane = b->z, kv_plane = attention_kv_plane(a, plane);
 
     struct tile Qi, Kj, Vj, Sij, Oi, m, m_new, l, c, Li;
     tile_alloc(&Qi, b, LEVEL_SRAM, "Qi", a->dtype, Br, d);
@@ -79,7 +79,8 @@ enum status flash2_forward(struct gpu *gpu, const struct attention *a,
     const struct attention_args args = {a, t};
     return gpu_launch(gpu,
                       &(struct launch){.name = "flash2_forward",
-                                       .grid = {attention_tiles_q(a), attention_planes_q(a), 1},
+                                       .grid = {attention_tiles_q(a), 1, attention_planes_q(a)},
+                                       .alike = attention_alike(a, a->mask == MASK_NONE),
                                        .block = flash2_forward_block,
                                        .args = &args},
                       error);

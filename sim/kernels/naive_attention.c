@@ -75,7 +75,7 @@ static void naive_attention_block(struct thread_block *b, const void *arguments)
 {
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
-    const int i = b->x, plane = b->y;
+    const int i = b->x, plane = b->z;
     struct tile Sij, m, m_new, l, c, Oi, Li;
     tile_alloc(&Sij, b, LEVEL_REGISTERS, "Sij", DTYPE_F32, 1, 1);
     tile_alloc(&m, b, LEVEL_REGISTERS, "m", DTYPE_F32, 1, 1);
@@ -116,7 +116,8 @@ enum status naive_attention(struct gpu *gpu, const struct attention *a,
     const struct attention_args args = {a, t};
     return gpu_launch(gpu,
                       &(struct launch){.name = "naive_attention",
-                                       .grid = {a->seqlen_q, attention_planes_q(a), 1},
+                                       .grid = {a->seqlen_q, 1, attention_planes_q(a)},
+                                       .alike = attention_alike(a, a->mask == MASK_NONE),
                                        .block = naive_attention_block,
                                        .args = &args},
                       error);

@@ -23,7 +23,7 @@ static void scores_block(struct thread_block *b, const void *arguments)
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
-    const int plane = b->x, Br = a->block_q, Tr = attention_tiles_q(a);
+    const int plane = b->z, Br = a->block_q, Tr = attention_tiles_q(a);
     struct tile K, Qi, Si;
     tile_alloc(&K, b, LEVEL_SRAM, "K", a->dtype, a->seqlen_k, a->head_dim);
     tile_alloc(&Qi, b, LEVEL_SRAM, "Qi", a->dtype, Br, a->head_dim);
@@ -98,7 +98,7 @@ static void softmax_block(struct thread_block *b, const void *arguments)
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
-    const int i = b->x, plane = b->y, row = i * a->block_q;
+    const int i = b->x, plane = b->z, row = i * a->block_q;
     const int rows = min(a->block_q, a->seqlen_q - row);
     const int Bc = a->tiled_gemm ? a->block_k : a->seqlen_k;
     const int Tc = a->tiled_gemm ? attention_tiles_k(a) : 1;
@@ -134,7 +134,7 @@ static void output_block(struct thread_block *b, const void *arguments)
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
-    const int plane = b->x, Br = a->block_q, Tr = attention_tiles_q(a);
+    const int plane = b->z, Br = a->block_q, Tr = attention_tiles_q(a);
     struct tile V, Pi, Oi;
     tile_alloc(&V, b, LEVEL_SRAM, "V", a->dtype, a->seqlen_k, a->head_dim_v);
     tile_alloc(&Pi, b, LEVEL_SRAM, "Pi", a->dtype, Br, a->seqlen_k);
@@ -158,7 +158,7 @@ static void output_tile_block(struct thread_block *b, const void *arguments)
     const struct attention_args *args = arguments;
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
-    const int i = b->x, plane = b->y, Br = a->block_q, Bc = a->block_k;
+    const int i = b->x, plane = b->z, Br = a->block_q, Bc = a->block_k;
     const int Tc = attention_tiles_k(a);
     struct tile Pij, Vj, Oi;
     tile_alloc(&Pij, b, LEVEL_SRAM, "Pij", a->dtype, Br, Bc);
@@ -185,7 +185,7 @@ enum status standard_attention(struct gpu *gpu, const struct attention *a,
     const int planes = attention_planes_q(a), Tr = attention_tiles_q(a),
               Tc = attention_tiles_k(a);
     const bool tiled = a->tiled_gemm;
-    const struct grid by_plane = {planes, 1, 1}, by_row = {Tr, planes, 1};
+    const struct grid by_plane = {1, 1, planes}, by_row = {Tr, 1, planes};
     const struct launch launches[] = {
         {.name = "standard_scores",
          .grid = tiled ? (struct grid){Tc, Tr, planes} : by_plane,
@@ -201,6 +201,7 @@ enum status standard_attention(struct gpu *gpu, const struct attention *a,
     for (int k = 0; k < 3; k++) {
         struct launch launch = launches[k];
         launch.args = &args;
+        launch.alike = attention_alike(a, true); /* masks change no traffic here */
         launch.unlimited_on_chip = !tiled;
         if (gpu_launch(gpu, &launch, error))
             return error->status;

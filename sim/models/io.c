@@ -205,11 +205,30 @@ static struct account predict_flash2(const struct attention *a, bool tma)
     return p.account;
 }
 
+/* Adds S or P: written once and read a few times, in strips of whole rows or in tiles. */
+static void add_scores(struct prediction *p, const char *name, int reads)
+{
+    const struct attention *a = p->a;
+    const struct io_tensor matrix = query_side(a, name, a->seqlen_k);
+    const bool box = p->tma && a->block_k > 1;
+    if (!a->tiled_gemm) {
+        add(p, DIRECTION_READ, matrix, a->block_q, once);
+        add(p, DIRECTION_WRITE, matrix, a->block_q, once);
+        return;
+    }
+    struct amount *of = account_tensor(&p->account, name)->of;
+    of[DIRECTION_WRITE] =
+        io_subtile_pass(&matrix, a->block_q, a->block_k, box, DIRECTION_WRITE);
+    of[DIRECTION_READ] = io_subtile_pass(&matrix, a->block_q, a->block_k, box, DIRECTION_READ);
+    of[DIRECTION_READ].bytes *= reads;
+    of[DIRECTION_READ].sectors *= reads;
+}
+
 static struct account predict_standard(const struct attention *a, bool tma)
 {
     struct prediction p = {.a = a, .tma = tma};
     const bool tiled = a->tiled_gemm;
-    const int block_k = tiled ? a->block_k : a->seqlen_k;
+    const int block_k = tiled ? a->block_k : a->seqlen_k; /* K and V: in tiles, or whole */
     add(&p, DIRECTION_READ, query_side(a, "Q", a->head_dim), a->block_q,
         tiled ? once_per_k_tile : once);
     add(&p, DIRECTION_READ, key_side(a, "K", a->head_dim), block_k,
@@ -218,19 +237,9 @@ static struct account predict_standard(const struct attention *a, bool tma)
         tiled ? once_per_q_tile : once);
     add(&p, DIRECTION_WRITE, query_side(a, "O", a->head_dim_v), a->block_q, once);
     add(&p, DIRECTION_WRITE, statistic(a, "LSE"), a->block_q, once);
-    const char *const matrices[] = {"S", "P"};
-    for (int k = 0; k < 2; k++) {
-        const struct io_tensor matrix = query_side(a, matrices[k], a->seqlen_k);
-        struct traffic *traffic = account_tensor(&p.account, matrices[k]);
-        for (enum direction way = DIRECTION_READ; way <= DIRECTION_WRITE; way++) {
-            const struct amount pass =
-                io_subtile_pass(&matrix, a->block_q, block_k, tma && block_k > 1, way);
-            /* tiled softmax reads S twice: for m and l, and for P */
-            const int passes = tiled && k == 0 && way == DIRECTION_READ ? 2 : 1;
-            traffic->of[way].bytes = passes * pass.bytes;
-            traffic->of[way].sectors = passes * pass.sectors;
-        }
-    }
+    add_scores(&p, "S",
+               tiled ? 2 : 1); /* tiled softmax reads S twice: for m and l, and for P */
+    add_scores(&p, "P", 1);
     const int64_t queries = (int64_t)attention_planes_q(a) * a->seqlen_q;
     const int64_t scores = queries * a->seqlen_k;
     const int64_t rows = queries * (tiled ? attention_tiles_k(a) : 1);

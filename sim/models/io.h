@@ -25,10 +25,18 @@
 #include "core/attention.h"
 #include "core/traffic.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The account of one run of the algorithm. a has passed attention_check(). */
 struct account io_predict(enum algorithm algorithm, const struct attention *a, bool tma);
 
 /* The least any algorithm can move: Q, K and V read once, O written once, in bytes. */
 int64_t io_compulsory_bytes(const struct attention *a);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -16,6 +16,10 @@
 #include "core/attention.h"
 #include "core/memory.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Every element of t <- value. Not an arithmetic operation: no FLOPs. */
 void tile_fill(struct tile *t, float value);
 
@@ -64,5 +68,9 @@ void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols);
 
 /* L <- m + log l, -inf where l = 0. 2 rows other. */
 void tile_log_sum_exp(struct tile *L, const struct tile *m, const struct tile *l, int rows);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
