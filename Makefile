@@ -4,31 +4,65 @@ BUILD ?= build
 CC ?= cc
 # -march=native: the simulator's GEMMs and exp use the widest vectors of this machine.
 ARCH_FLAGS ?= -march=native
-# No -ffast-math: masks are -INFINITY. These two only drop errno and trap ordering.
+# No -ffast-math: masks are -INFINITY. The two -fno below only drop errno and trap ordering.
 CFLAGS ?= -O3 -g
 WARNINGS = -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes \
            -Wpointer-arith -Wwrite-strings -Wvla -Werror
 # Prefixes of libraries that are not installed system-wide: make CMOCKA_PREFIX=/opt/cmocka ...
+OPENBLAS_PREFIX ?=
 CMOCKA_PREFIX ?=
 CJSON_PREFIX ?=
+RANDOM123_PREFIX ?=
 # SANITIZE=address,undefined builds everything with those sanitizers.
 SANITIZE ?=
-FUZZ_SECONDS ?= 60
+# UNCOUNTED=1 compiles the counters out, to measure what they cost: see bench.
+UNCOUNTED ?=
+# How long each fuzzer runs.
+FUZZ_SECONDS ?= 30
+CLANG ?= clang
+# Version 14 where it is installed: others format otherwise.
+CLANG_FORMAT ?= $(or $(shell command -v clang-format-14),clang-format)
+CLANG_TIDY ?= $(or $(shell command -v clang-tidy-14),clang-tidy)
+GNUPLOT ?= gnuplot
 
-pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
-OPENBLAS_CFLAGS ?= $(call pkg,--cflags,openblas)
-OPENBLAS_LIBS ?= $(or $(call pkg,--libs,openblas),-lopenblas)
-CJSON_CFLAGS ?= $(if $(CJSON_PREFIX),-I$(CJSON_PREFIX)/include)
-CJSON_LIBS ?= $(if $(CJSON_PREFIX),-L$(CJSON_PREFIX)/lib -Wl$(comma)-rpath$(comma)$(CJSON_PREFIX)/lib) -lcjson
-CMOCKA_CFLAGS ?= $(if $(CMOCKA_PREFIX),-I$(CMOCKA_PREFIX)/include)
-CMOCKA_LIBS ?= $(if $(CMOCKA_PREFIX),-L$(CMOCKA_PREFIX)/lib -Wl$(comma)-rpath$(comma)$(CMOCKA_PREFIX)/lib) -lcmocka
+# All cores, unless the caller chose a -j. A make below another one shares its jobs.
+ifeq ($(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)),0)
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 1)
+endif
+
 comma := ,
+pkg = $(shell pkg-config $(1) $(2) 2>/dev/null)
+prefix_cflags = $(if $(1),-I$(1)/include)
+prefix_libs = $(if $(1),-L$(1)/lib -Wl$(comma)-rpath$(comma)$(1)/lib)
+ifeq ($(OPENBLAS_PREFIX),)
+openblas_cflags := $(call pkg,--cflags,openblas)
+openblas_libs := $(or $(call pkg,--libs,openblas),-lopenblas)
+OPENBLAS_CFLAGS ?= $(openblas_cflags)
+OPENBLAS_LIBS ?= $(openblas_libs)
+else
+OPENBLAS_CFLAGS ?= $(call prefix_cflags,$(OPENBLAS_PREFIX))
+OPENBLAS_LIBS ?= $(call prefix_libs,$(OPENBLAS_PREFIX)) -lopenblas
+endif
+CJSON_CFLAGS ?= $(call prefix_cflags,$(CJSON_PREFIX))
+CJSON_LIBS ?= $(call prefix_libs,$(CJSON_PREFIX)) -lcjson
+CMOCKA_CFLAGS ?= $(call prefix_cflags,$(CMOCKA_PREFIX))
+CMOCKA_LIBS ?= $(call prefix_libs,$(CMOCKA_PREFIX)) -lcmocka
+RANDOM123_CFLAGS ?= $(call prefix_cflags,$(RANDOM123_PREFIX))
 
-sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all -fno-omit-frame-pointer)
+# No warnings: instrumented code looks worse to the compilers than it is, and the plain builds warn.
+sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
+                 -fno-omit-frame-pointer -w)
 ALL_CFLAGS = -std=gnu11 -Isim -Ilessons $(CFLAGS) $(ARCH_FLAGS) $(WARNINGS) -fopenmp -fno-math-errno \
              -fno-trapping-math -ffp-contract=fast $(sanitize_flags) $(OPENBLAS_CFLAGS) $(CJSON_CFLAGS) \
-             $(EXTRA_CFLAGS)
+             $(RANDOM123_CFLAGS) $(if $(UNCOUNTED),-DFLASHLAB_UNCOUNTED) $(EXTRA_CFLAGS)
 ALL_LIBS = $(OPENBLAS_LIBS) $(CJSON_LIBS) -lm
+# Lessons find lessons/data and plots/ from wherever they are started.
+LESSON_CFLAGS = -DFLASHLAB_ROOT='"$(CURDIR)"'
+# Tests of the command line run the tool of their own build.
+TEST_CFLAGS = -Itests -DFLASHLAB_TOOL='"$(abspath $(BUILD))/flashlab"' $(CMOCKA_CFLAGS)
+# The flags of one source file.
+flags_of = $(ALL_CFLAGS) $(if $(filter lessons/%,$(1)),$(LESSON_CFLAGS)) \
+           $(if $(filter tests/%,$(1)),$(TEST_CFLAGS))
 
 SIM_SOURCES := $(wildcard sim/core/*.c sim/ops/*.c sim/kernels/*.c sim/models/*.c)
 COMMON_SOURCES := $(wildcard lessons/common/*.c)
@@ -36,57 +70,165 @@ TOOL_SOURCES := $(wildcard lessons/flashlab*.c)
 LESSON_SOURCES := $(wildcard lessons/[0-9]*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
 TEST_COMMON_SOURCES := $(wildcard tests/common/*.c)
+FUZZ_SOURCES := $(wildcard tests/fuzz/fuzz_*.c)
+BENCH_SOURCES := $(wildcard sim/bench/*.c)
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY := $(BUILD)/libflashlab.a
 LESSONS := $(patsubst lessons/%.c,$(BUILD)/lessons/%,$(LESSON_SOURCES))
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
+FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
+FLAGSHIP := 08_flash_attention
+FIGURES = $(BUILD)/plots
 
-.PHONY: all test lessons clean format format-check help
+.PHONY: all lib lessons tests run run-lessons plots test bench bench-programs sanitize fuzz \
+        fuzz-run format format-check tidy check-docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
 
-all: $(LIBRARY) $(BUILD)/flashlab lessons ## build the library, the tool and the lessons
-
+all: lib $(BUILD)/flashlab lessons tests ## build everything: library, tool, lessons, tests
+lib: $(LIBRARY) ## build the simulator, libflashlab.a
 lessons: $(LESSONS) ## build the lessons
+tests: $(TESTS) $(BUILD)/flashlab ## build the tests, run none
 
-test: $(TESTS) $(BUILD)/flashlab ## build and run all tests
+run: $(BUILD)/lessons/$(FLAGSHIP) | $(BUILD)/have/gnuplot ## run the flagship lesson, draw its figures
+	@mkdir -p $(FIGURES)
+	@$< --csv $(FIGURES)/$(FLAGSHIP).csv --plot $(FIGURES)/$(FLAGSHIP).png
+	@$< --csv $(FIGURES)/$(FLAGSHIP).csv --plot $(FIGURES)/$(FLAGSHIP).svg >/dev/null
+	@echo; echo "Figures and their data:"; ls $(FIGURES)/$(FLAGSHIP)*.png \
+	    $(FIGURES)/$(FLAGSHIP)*.svg $(FIGURES)/$(FLAGSHIP)*.csv | sed 's/^/  /'
+
+# One lesson after the other: each uses all cores.
+run-lessons: $(LESSONS) ## run every lesson with its defaults, fail if a claim fails
+	@tests/run_lessons.sh $(LESSONS)
+
+plots: $(LESSONS) | $(BUILD)/have/gnuplot ## draw every lesson's figures, PNG and SVG, and check them
+	@tests/run_lessons.sh --plots $(FIGURES) $(LESSONS)
+	@python3 tests/check_plots.py --self-test
+	@python3 tests/check_plots.py $(FIGURES) $(notdir $(LESSONS))
+
+test: tests ## build and run all tests
 	@tests/run_tests.sh $(TESTS)
+
+# Counting costs what the same program gains when the counters are compiled out.
+bench: ## measure the simulator's speed, write build/bench/simulator.json
+	@$(MAKE) --no-print-directory bench-programs
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/uncounted UNCOUNTED=1 bench-programs
+	@$(BUILD)/bench/simulator $(BUILD)/uncounted/bench/simulator $(BUILD)/bench/simulator.json
+bench-programs: $(patsubst sim/bench/%.c,$(BUILD)/bench/%,$(BENCH_SOURCES))
+
+# -O1: the sanitizers' checks cost more than the optimiser wins back.
+sanitize: ## run the tests under AddressSanitizer and UBSan
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/sanitize SANITIZE=address,undefined \
+	    CFLAGS='-O1 -g' test
+
+fuzz: ## fuzz the .npy reader and the options, FUZZ_SECONDS each (needs clang)
+	@command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) not found: apt-get install" \
+	    "clang libclang-rt-dev libomp-dev"; exit 1; }
+	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='-O1 -g' \
+	    SANITIZE=fuzzer-no-link,address,undefined fuzz-run
+# What a fuzzer learns goes to build/fuzz/corpus; tests/fuzz/corpus holds the seeds.
+fuzz-run: $(FUZZERS)
+	@set -e; for fuzzer in $(FUZZERS); do \
+	    name=$$(basename $$fuzzer); \
+	    mkdir -p $(BUILD)/corpus/$$name; \
+	    echo "  FUZZ $$name, $(FUZZ_SECONDS) s"; \
+	    $$fuzzer -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 \
+	        -artifact_prefix=$(BUILD)/$$name- -rss_limit_mb=4096 -timeout=10 \
+	        $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name >$(BUILD)/$$name.log 2>&1 || \
+	        { cat $(BUILD)/$$name.log; exit 1; }; \
+	    grep -E 'number_of_executed_units|average_exec' $(BUILD)/$$name.log | sed 's/^/    /'; \
+	done
+
+FORMATTED = $(shell find sim lessons tests cuda -name '*.[ch]' 2>/dev/null | sort)
+format: ## format all C sources in place
+	@$(CLANG_FORMAT) -i $(FORMATTED)
+format-check: ## fail if clang-format would change anything
+	@$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
+
+TIDIED := $(SIM_SOURCES) $(BENCH_SOURCES) $(COMMON_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES) \
+          $(TEST_SOURCES) $(TEST_COMMON_SOURCES) $(FUZZ_SOURCES)
+tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDIED)) ## run clang-tidy, its warnings are errors
+# A file is checked again when any header has changed: there are few, and no list of who uses which.
+$(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/flags $(shell find sim lessons tests -name '*.h')
+	@mkdir -p $(@D)
+	@echo "  TIDY $<"
+	@$(CLANG_TIDY) --quiet $< -- $(call flags_of,$<) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); exit 1; }
+	@touch $@
+
+check-docs: ## check links, commands and pasted output of README.md, docs/ and lessons/
+	@python3 tests/check_docs.py --self-test >$(BUILD)/check_docs_self_test.log || \
+	    { cat $(BUILD)/check_docs_self_test.log; exit 1; }
+	@python3 tests/check_docs.py
 
 $(LIBRARY): $(call object,$(SIM_SOURCES))
 	@rm -f $@
 	@$(AR) rcs $@ $^
 
-$(BUILD)/obj/%.o: %.c Makefile
+# What objects were built with: they are rebuilt when the compiler or a flag changes.
+$(BUILD)/flags: export FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(LESSON_CFLAGS) $(TEST_CFLAGS) $(ALL_LIBS)
+$(BUILD)/flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" >$@
+
+# One line for what is not installed, before the compiler fills the screen. $* is a header, its
+# slashes written as --.
+$(BUILD)/have/%: $(BUILD)/flags | $(BUILD)/have/compiler
+	@echo '#include <$(subst --,/,$*)>' | \
+	    $(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -x c -E - >/dev/null 2>&1 || \
+	    { echo "<$(subst --,/,$*)> not found: apt-get install $(package_of_$*)"; exit 1; }
+	@touch $@
+package_of_cblas.h = libopenblas-dev, or set OPENBLAS_PREFIX
+package_of_cjson--cJSON.h = libcjson-dev, or set CJSON_PREFIX
+package_of_cmocka.h = libcmocka-dev, or set CMOCKA_PREFIX
+package_of_Random123--philox.h = librandom123-dev, or set RANDOM123_PREFIX
+$(BUILD)/have/compiler: $(BUILD)/flags
+	@mkdir -p $(@D)
+	@command -v $(CC) >/dev/null || { echo "$(CC) not found: apt-get install gcc"; exit 1; }
+	@touch $@
+$(BUILD)/have/gnuplot:
+	@mkdir -p $(@D)
+	@command -v $(GNUPLOT) >/dev/null || \
+	    { echo "$(GNUPLOT) not found: apt-get install gnuplot-nox"; exit 1; }
+	@touch $@
+
+have = $(addprefix $(BUILD)/have/,$(1))
+random123 := $(if $(wildcard sim/core/random.c),Random123--philox.h)
+$(call object,$(SIM_SOURCES) $(BENCH_SOURCES)): | $(call have,cblas.h $(random123))
+$(call object,$(COMMON_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES)): | $(call have,cjson--cJSON.h)
+$(call object,$(TEST_SOURCES) $(TEST_COMMON_SOURCES)): | $(call have,cmocka.h cjson--cJSON.h)
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC $<"
-	@$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(call flags_of,$<) -MMD -MP -c $< -o $@
+
+link = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS)
 
 $(BUILD)/flashlab: $(call object,$(TOOL_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
-	@echo "  LD $@"
-	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
+	$(link) -o $@
 
 $(BUILD)/lessons/%: $(BUILD)/obj/lessons/%.o $(call object,$(COMMON_SOURCES)) $(LIBRARY)
-	@mkdir -p $(@D)
-	@echo "  LD $@"
-	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) -o $@
+	$(link) -o $@
 
-$(BUILD)/obj/tests/%.o: EXTRA_CFLAGS += -Itests $(CMOCKA_CFLAGS)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call object,$(TEST_COMMON_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
-	@mkdir -p $(@D)
-	@echo "  LD $@"
-	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) -o $@
+	$(link) $(CMOCKA_LIBS) -o $@
 
-FORMATTED := $(shell git ls-files -co --exclude-standard '*.c' '*.h' 2>/dev/null)
-format: ## format all C sources in place
-	clang-format -i $(FORMATTED)
-format-check: ## fail if clang-format would change anything
-	clang-format --dry-run -Werror $(FORMATTED)
+$(BUILD)/bench/%: $(BUILD)/obj/sim/bench/%.o $(LIBRARY)
+	$(link) -o $@
+
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(call object,$(COMMON_SOURCES)) $(LIBRARY)
+	$(link) -fsanitize=fuzzer -o $@
 
 clean: ## remove everything built
 	rm -rf $(BUILD)
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "Variables: BUILD (where to build), CC, CFLAGS, ARCH_FLAGS, SANITIZE, FUZZ_SECONDS,"
+	@echo "OPENBLAS_PREFIX, CJSON_PREFIX, CMOCKA_PREFIX, RANDOM123_PREFIX. Objects are rebuilt when"
+	@echo "flags change; keep two builds apart with two BUILDs: make CC=clang BUILD=build/clang"
 
+-include cuda/cuda.mk
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

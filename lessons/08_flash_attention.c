@@ -325,13 +325,6 @@ int main(int argc, char **argv)
 {
     struct options options;
     options_init(&options);
-    switch (options_parse(&options, &usage, argc, argv)) {
-    case OPTIONS_RUN:
-        return run(&options);
-    case OPTIONS_DONE:
-        return EXIT_OK;
-    case OPTIONS_BAD:
-        break;
-    }
-    return EXIT_USAGE;
+    const enum options_result result = options_parse(&options, &usage, argc, argv);
+    return result == OPTIONS_RUN ? run(&options) : options_exit_status(result);
 }

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 
 #include "common/inputs.h"
 #include "common/options.h"
+#include "common/output_file.h"
 #include "common/progress.h"
 #include "common/report.h"
 #include "core/trace.h"
@@ -32,7 +34,9 @@ static const struct usage usage = {
 /* The results in host memory, and where they go. */
 struct outputs {
     float *o, *lse;
-    char o_path[4096], lse_path[4096];
+    bool made_directory; /* by this run: removed again if the run fails */
+    char o_path[OUTPUT_PATH_LENGTH], lse_path[OUTPUT_PATH_LENGTH];
+    char o_partial[OUTPUT_PATH_LENGTH], lse_partial[OUTPUT_PATH_LENGTH];
 };
 
 static enum status check_given(const struct options *o, struct error *error)
@@ -52,7 +56,15 @@ static enum status prepare_directory(struct outputs *out, const char *directory,
                                      struct error *error)
 {
     struct stat info;
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST)
+    if (strlen(directory) > OUTPUT_PATH_LENGTH - 32)
+        return error_set(error, STATUS_BAD_FILE, "--out %.100s...: the name is too long",
+                         directory);
+    snprintf(out->o_path, sizeof out->o_path, "%s/o.npy", directory);
+    snprintf(out->lse_path, sizeof out->lse_path, "%s/lse.npy", directory);
+    snprintf(out->o_partial, sizeof out->o_partial, "%s/o.npy.partial", directory);
+    snprintf(out->lse_partial, sizeof out->lse_partial, "%s/lse.npy.partial", directory);
+    out->made_directory = mkdir(directory, 0777) == 0;
+    if (!out->made_directory && errno != EEXIST)
         return error_set(error, STATUS_BAD_FILE, "--out %s: cannot be made: %s", directory,
                          strerror(errno));
     if (stat(directory, &info) != 0 || !S_ISDIR(info.st_mode))
@@ -60,10 +72,11 @@ static enum status prepare_directory(struct outputs *out, const char *directory,
     if (access(directory, W_OK | X_OK) != 0)
         return error_set(error, STATUS_BAD_FILE, "--out %s: cannot be written: %s", directory,
                          strerror(errno));
-    const int a = snprintf(out->o_path, sizeof out->o_path, "%s/o.npy", directory);
-    const int b = snprintf(out->lse_path, sizeof out->lse_path, "%s/lse.npy", directory);
-    if (a >= (int)sizeof out->o_path || b >= (int)sizeof out->lse_path)
-        return error_set(error, STATUS_BAD_FILE, "--out: the name is too long");
+    const char *const paths[] = {out->o_path, out->lse_path};
+    for (int i = 0; i < 2; i++)
+        if (stat(paths[i], &info) == 0 && !S_ISREG(info.st_mode))
+            return error_set(error, STATUS_BAD_FILE, "--out %s: is not a regular file",
+                             paths[i]);
     return STATUS_OK;
 }
 
@@ -78,52 +91,70 @@ static enum status alloc_outputs(struct outputs *out, const struct attention *a,
     return error_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the results");
 }
 
-/* Runs the simulation, its trace going to the file --trace if there is one. The file appears
- * under its name only when it is complete. */
 static enum status simulate(struct options *o, const struct inputs *in, struct outputs *out,
                             struct error *error)
 {
-    char partial[4096];
-    struct trace trace = {.record = trace_write_json};
-    struct simulation *s = &o->simulation;
-    if (o->trace) {
-        snprintf(partial, sizeof partial, "%.4000s.partial", o->trace);
-        trace.context = fopen(partial, "w");
-        if (!trace.context)
-            return error_set(error, STATUS_BAD_FILE, "--trace %s: cannot be written: %s",
-                             o->trace, strerror(errno));
-        s->trace = &trace;
-    }
-    progress_show(s);
-    enum status status =
-        attention_simulate(s, in->q.data, in->k.data, in->v.data, out->o, out->lse, error);
+    progress_show(&o->simulation);
+    const enum status status = attention_simulate(&o->simulation, in->q.data, in->k.data,
+                                                  in->v.data, out->o, out->lse, error);
     progress_end();
-    if (o->trace) {
-        const int failed = ferror(trace.context) | fclose(trace.context);
-        if (!status && (failed || rename(partial, o->trace) != 0))
-            status = error_set(error, STATUS_BAD_FILE, "--trace %s: cannot be written: %s",
-                               o->trace, strerror(errno));
-        if (status)
-            unlink(partial);
-    }
     return status;
 }
 
-/* Writes both files, or none. The axes are those of Q. */
-static enum status write_outputs(const struct outputs *out, const struct inputs *in,
+/* Writes both files under partial names. The axes are those of Q. */
+static enum status write_partial(const struct outputs *out, const struct inputs *in,
                                  struct error *error)
 {
     int64_t shape[NPY_MAX_DIMS];
     const int ndim = in->q.ndim;
     memcpy(shape, in->q.shape, sizeof shape);
     shape[ndim - 1] = in->v.shape[ndim - 1];
-    if (npy_write(out->o_path, out->o, ndim, shape, error))
+    if (npy_write(out->o_partial, out->o, ndim, shape, error) ||
+        npy_write(out->lse_partial, out->lse, ndim - 1, shape, error))
+        error_prefix(error, "--out ");
+    return error->status;
+}
+
+static enum status publish(const struct outputs *out, struct error *error)
+{
+    if (rename(out->o_partial, out->o_path) != 0 ||
+        rename(out->lse_partial, out->lse_path) != 0)
+        return error_set(error, STATUS_BAD_FILE, "--out %.1000s: cannot be written: %s",
+                         out->o_path, strerror(errno));
+    return STATUS_OK;
+}
+
+/* The work between checking and reporting: everything it writes appears at its end. */
+static enum status work(struct options *o, const struct inputs *in, struct outputs *out,
+                        struct error *error)
+{
+    struct output_file trace_file;
+    struct trace trace = {.record = trace_write_json};
+    if (alloc_outputs(out, &o->simulation.attention, error))
         return error->status;
-    if (npy_write(out->lse_path, out->lse, ndim - 1, shape, error)) {
-        unlink(out->o_path);
+    if (o->trace) {
+        if (output_open(&trace_file, "--trace", o->trace, error))
+            return error->status;
+        trace.context = trace_file.stream;
+        o->simulation.trace = &trace;
+    }
+    if (simulate(o, in, out, error) || write_partial(out, in, error)) {
+        if (o->trace)
+            output_abandon(&trace_file);
         return error->status;
     }
+    if ((o->trace && output_commit(&trace_file, error)) || publish(out, error))
+        return error->status;
     return STATUS_OK;
+}
+
+/* Removes what a failed run has left. */
+static void clean_up(const struct outputs *out, const char *directory)
+{
+    unlink(out->o_partial);
+    unlink(out->lse_partial);
+    if (out->made_directory)
+        rmdir(directory);
 }
 
 /* Says on stderr how many elements of each tensor are NaN or infinite. */
@@ -145,14 +176,17 @@ static void report_nonfinite(const struct inputs *in, const struct outputs *out,
 static int run(struct options *o, struct inputs *in, struct outputs *out)
 {
     struct error error = {0};
-    if (alloc_outputs(out, &o->simulation.attention, &error) || simulate(o, in, out, &error) ||
-        write_outputs(out, in, &error))
+    if (simulation_check(&o->simulation, &error))
         return usage_error(&usage, &error);
+    if (prepare_directory(out, o->out, &error) || work(o, in, out, &error)) {
+        clean_up(out, o->out);
+        return usage_error(&usage, &error);
+    }
     report_nonfinite(in, out, &o->simulation.attention);
     const bool equal = report(&o->simulation, o->json);
     if (!o->json)
         printf("wrote %s and %s\n", out->o_path, out->lse_path);
-    return equal ? EXIT_OK : EXIT_CLAIM_FAILED;
+    return exit_status(&usage, equal ? EXIT_OK : EXIT_CLAIM_FAILED);
 }
 
 int flashlab_attention(int argc, char **argv)
@@ -164,14 +198,10 @@ int flashlab_attention(int argc, char **argv)
     options_init(&o);
     const enum options_result result = options_parse(&o, &usage, argc, argv);
     if (result != OPTIONS_RUN)
-        return result == OPTIONS_DONE ? EXIT_OK : EXIT_USAGE;
+        return options_exit_status(result);
     if (check_given(&o, &error) || inputs_read(&in, &o, &error))
         return usage_error(&usage, &error);
-    int code;
-    if (simulation_check(&o.simulation, &error) || prepare_directory(&out, o.out, &error))
-        code = usage_error(&usage, &error);
-    else
-        code = run(&o, &in, &out);
+    const int code = run(&o, &in, &out);
     free(out.o);
     free(out.lse);
     inputs_free(&in);

@@ -59,12 +59,12 @@ int flashlab_machines(int argc, char **argv)
     options_init(&o);
     const enum options_result result = options_parse(&o, &usage, argc, argv);
     if (result != OPTIONS_RUN)
-        return result == OPTIONS_DONE ? EXIT_OK : EXIT_USAGE;
+        return options_exit_status(result);
     int count;
     const struct machine *machines = machine_table(&count);
     if (o.json)
         print_json(machines, count);
     else
         print_table(machines, count);
-    return EXIT_OK;
+    return exit_status(&usage, EXIT_OK);
 }

@@ -26,11 +26,11 @@ int flashlab_traffic(int argc, char **argv)
     options_init(&o);
     const enum options_result result = options_parse(&o, &usage, argc, argv);
     if (result != OPTIONS_RUN)
-        return result == OPTIONS_DONE ? EXIT_OK : EXIT_USAGE;
+        return options_exit_status(result);
     progress_show(&o.simulation);
     const enum status status = attention_count(&o.simulation, &error);
     progress_end();
     if (status)
         return usage_error(&usage, &error);
-    return report(&o.simulation, o.json) ? EXIT_OK : EXIT_CLAIM_FAILED;
+    return exit_status(&usage, report(&o.simulation, o.json) ? EXIT_OK : EXIT_CLAIM_FAILED);
 }

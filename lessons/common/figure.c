@@ -7,28 +7,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/output_file.h"
+
 extern char **environ;
 
 enum { PATH_LENGTH = 4096 };
 
-/* Writes the data to path.partial and gives it its name when it is complete. */
 static enum status write_csv(const char *path, figure_data *data, const struct options *o,
                              struct error *error)
 {
-    char partial[PATH_LENGTH];
-    snprintf(partial, sizeof partial, "%.4000s.partial", path);
-    FILE *csv = fopen(partial, "w");
-    if (!csv)
-        return error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
-                         strerror(errno));
-    enum status status = data(csv, o, error);
-    const int failed = ferror(csv) | fclose(csv);
-    if (!status && (failed || rename(partial, path) != 0))
-        status = error_set(error, STATUS_BAD_FILE, "--csv %.1000s: cannot be written: %s", path,
-                           strerror(errno));
-    if (status)
-        unlink(partial);
-    return status;
+    struct output_file csv;
+    if (output_open(&csv, o->csv ? "--csv" : "--plot", path, error))
+        return error->status;
+    if (data(csv.stream, o, error)) {
+        output_abandon(&csv);
+        return error->status;
+    }
+    return output_commit(&csv, error);
 }
 
 /* Runs gnuplot on the commands and the script, which it may change; 0 if it succeeded. */

@@ -20,7 +20,7 @@ static enum status extents_of(struct extents *e, const char *option, const char 
                          option, path, array->ndim);
     for (int i = 0; i < array->ndim; i++) {
         const int64_t extent = array->shape[i];
-        if (extent < 1 || extent > 1 << 30)
+        if (extent < 1 || extent > ATTENTION_MOST)
             return error_set(error, STATUS_BAD_ARGUMENT,
                              "--%s %s: axis %d has extent %" PRId64
                              "; from 1 to 1073741824 is allowed",
@@ -72,11 +72,20 @@ static enum status set_shapes(struct inputs *in, struct options *o, struct error
     return STATUS_OK;
 }
 
+/* Reads one of the three; a message begins with its option. */
+static enum status read_one(struct npy *array, const char *option, const char *path,
+                            struct error *error)
+{
+    if (npy_read(array, path, error))
+        error_prefix(error, option);
+    return error->status;
+}
+
 enum status inputs_read(struct inputs *in, struct options *o, struct error *error)
 {
     *in = (struct inputs){0};
-    if (npy_read(&in->q, o->q, error) || npy_read(&in->k, o->k, error) ||
-        npy_read(&in->v, o->v, error) || set_shapes(in, o, error)) {
+    if (read_one(&in->q, "--q ", o->q, error) || read_one(&in->k, "--k ", o->k, error) ||
+        read_one(&in->v, "--v ", o->v, error) || set_shapes(in, o, error)) {
         inputs_free(in);
         return error->status;
     }

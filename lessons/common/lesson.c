@@ -146,5 +146,5 @@ int lesson_end(struct lesson *l, const char *next)
         cJSON_AddBoolToObject(l->json, "pass", l->failed == 0);
         report_write_json(l->json);
     }
-    return l->failed == 0 ? EXIT_OK : EXIT_CLAIM_FAILED;
+    return exit_status(l->usage, l->failed == 0 ? EXIT_OK : EXIT_CLAIM_FAILED);
 }

@@ -84,16 +84,19 @@ static enum status bad_value(struct error *error, enum option_id id, const char 
                      value, allowed);
 }
 
-/* A whole number from 1 to 2^30, the most that a shape can have in one extent. */
+/* A whole number from 1 to the most that attention_check() allows. */
 static enum status parse_extent(int *extent, enum option_id id, const char *value,
                                 struct error *error)
 {
-    enum { MOST = 1 << 30 };
-    char *end;
+    const bool of_tile = id == OPTION_HEAD_DIM || id == OPTION_HEAD_DIM_V ||
+                         id == OPTION_BLOCK_Q || id == OPTION_BLOCK_K;
+    const int most = of_tile ? ATTENTION_MOST_IN_TILE : ATTENTION_MOST;
+    char *end, allowed[64];
     errno = 0;
     const long long number = strtoll(value, &end, 10);
-    if (end == value || *end != '\0' || errno != 0 || number < 1 || number > MOST)
-        return bad_value(error, id, value, "a whole number from 1 to 1073741824");
+    snprintf(allowed, sizeof allowed, "a whole number from 1 to %d", most);
+    if (end == value || *end != '\0' || errno != 0 || number < 1 || number > most)
+        return bad_value(error, id, value, allowed);
     *extent = (int)number;
     return STATUS_OK;
 }
@@ -252,6 +255,20 @@ int usage_error(const struct usage *usage, const struct error *error)
     return EXIT_USAGE;
 }
 
+int options_exit_status(enum options_result result)
+{
+    return result == OPTIONS_DONE ? EXIT_OK : EXIT_USAGE;
+}
+
+int exit_status(const struct usage *usage, int code)
+{
+    struct error error = {0};
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    error_format(&error, STATUS_BAD_FILE, "stdout: cannot be written: %s", strerror(errno));
+    return usage_error(usage, &error);
+}
+
 static enum options_result refuse(const struct usage *usage, struct error *error)
 {
     usage_error(usage, error);
@@ -272,8 +289,11 @@ enum options_result options_parse(struct options *o, const struct usage *usage, 
         if (code == -1)
             break;
         if (code == '?' || code == ':') {
-            error_set(&error, STATUS_BAD_ARGUMENT, "%.100s: %s", argv[optind - 1],
-                      code == ':' ? "needs a value" : "unknown option");
+            /* optopt is a long option's code if getopt_long knows its name */
+            error_format(&error, STATUS_BAD_ARGUMENT, "%.100s: %s", argv[optind - 1],
+                         code == ':'   ? "needs a value"
+                         : optopt > 0 && optopt <= OPTION_COUNT ? "takes no value"
+                                       : "unknown option");
             return refuse(usage, &error);
         }
         if (code == OPTION_HELP + 1) {
@@ -284,7 +304,7 @@ enum options_result options_parse(struct options *o, const struct usage *usage, 
             return refuse(usage, &error);
     }
     if (optind < argc) {
-        error_set(&error, STATUS_BAD_ARGUMENT, "%.100s: unexpected argument", argv[optind]);
+        error_format(&error, STATUS_BAD_ARGUMENT, "%.100s: unexpected argument", argv[optind]);
         return refuse(usage, &error);
     }
     derive(o);

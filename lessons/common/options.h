@@ -90,6 +90,13 @@ void options_init(struct options *o);
 enum options_result options_parse(struct options *o, const struct usage *usage, int argc,
                                   char **argv);
 
+/* The exit status after OPTIONS_DONE or OPTIONS_BAD. */
+int options_exit_status(enum options_result result);
+
+/* The exit status of a program that has printed all it had to: code, or that of an error if
+ * stdout could not be written (a full disk, a closed pipe). */
+int exit_status(const struct usage *usage, int code);
+
 /* Prints "program: message" to stderr and gives the exit status of a usage or input error. */
 int usage_error(const struct usage *usage, const struct error *error);
 

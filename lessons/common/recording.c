@@ -44,7 +44,7 @@ int recording_read(struct recorded_kernel **kernels, struct error *error)
     *kernels = NULL;
     FILE *file = fopen(RECORDING, "r");
     if (!file) {
-        error_set(error, STATUS_BAD_FILE, "%s: %s", RECORDING, strerror(errno));
+        error_format(error, STATUS_BAD_FILE, "%s: %s", RECORDING, strerror(errno));
         return -1;
     }
     for (int number = 1; fgets(line, sizeof line, file); number++) {
@@ -53,7 +53,8 @@ int recording_read(struct recorded_kernel **kernels, struct error *error)
         struct recorded_kernel kernel = {0};
         struct recorded_kernel *grown = realloc(*kernels, (size_t)(count + 1) * sizeof kernel);
         if (!grown || !parse_line(&kernel, line)) {
-            error_set(error, STATUS_BAD_FILE, "%s: line %d cannot be read", RECORDING, number);
+            error_format(error, STATUS_BAD_FILE, "%s: line %d cannot be read", RECORDING,
+                         number);
             free(grown ? grown : *kernels);
             *kernels = NULL;
             fclose(file);

@@ -51,9 +51,6 @@ bool mask_parse(enum mask *mask, const char *name)
     return i >= 0;
 }
 
-/* Rows and columns stay int; their products are taken in 64 bits. */
-enum { MAX_EXTENT = 1 << 30 };
-
 enum status attention_check(const struct attention *a, struct error *error)
 {
     const struct {
@@ -61,11 +58,15 @@ enum status attention_check(const struct attention *a, struct error *error)
         int value;
         int most;
     } extents[] = {
-        {"--batch", a->batch, MAX_EXTENT},       {"--heads-q", a->heads_q, MAX_EXTENT},
-        {"--heads-kv", a->heads_kv, MAX_EXTENT}, {"--seqlen-q", a->seqlen_q, MAX_EXTENT},
-        {"--seqlen-k", a->seqlen_k, MAX_EXTENT}, {"--head-dim", a->head_dim, 1 << 16},
-        {"--block-q", a->block_q, 1 << 16},      {"--head-dim-v", a->head_dim_v, 1 << 16},
-        {"--block-k", a->block_k, 1 << 16},
+        {"--batch", a->batch, ATTENTION_MOST},
+        {"--heads-q", a->heads_q, ATTENTION_MOST},
+        {"--heads-kv", a->heads_kv, ATTENTION_MOST},
+        {"--seqlen-q", a->seqlen_q, ATTENTION_MOST},
+        {"--seqlen-k", a->seqlen_k, ATTENTION_MOST},
+        {"--head-dim", a->head_dim, ATTENTION_MOST_IN_TILE},
+        {"--block-q", a->block_q, ATTENTION_MOST_IN_TILE},
+        {"--head-dim-v", a->head_dim_v, ATTENTION_MOST_IN_TILE},
+        {"--block-k", a->block_k, ATTENTION_MOST_IN_TILE},
     };
     int64_t product = 1;
     for (int i = 0; i < (int)(sizeof extents / sizeof extents[0]); i++) {
@@ -85,7 +86,7 @@ enum status attention_check(const struct attention *a, struct error *error)
         __builtin_mul_overflow(product, a->seqlen_k, &product) ||
         __builtin_mul_overflow(product, a->head_dim + a->head_dim_v, &product) ||
         __builtin_mul_overflow(product, 64, &product) ||
-        (int64_t)a->batch * a->heads_q > MAX_EXTENT)
+        (int64_t)a->batch * a->heads_q > ATTENTION_MOST)
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "--batch %d --heads-q %d --seqlen-q %d --seqlen-k %d --head-dim %d: "
                          "too large, the counts would overflow 64 bits",

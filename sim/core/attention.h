@@ -38,6 +38,9 @@ enum mask {
     MASK_COUNT,
 };
 
+/* The most that an extent may be: of the problem, and of a tile (rows and head dimensions). */
+enum { ATTENTION_MOST = 1 << 30, ATTENTION_MOST_IN_TILE = 1 << 16 };
+
 struct attention {
     int batch;
     int heads_q; /* a multiple of heads_kv: query head h uses kv head h / (heads_q / heads_kv)
@@ -59,8 +62,8 @@ struct attention {
 const char *mask_name(enum mask mask);
 bool mask_parse(enum mask *mask, const char *name);
 
-/* Checks every field, and that no count overflows 64 bits. The message names the field as the
- * command line does (--seqlen-q), its value and what is allowed. */
+/* Checks every extent and the scale, and that no count overflows 64 bits. The message names the
+ * field as the command line does (--seqlen-q), its value and what is allowed. */
 enum status attention_check(const struct attention *a, struct error *error);
 
 /* Planes of Q and O, and of K and V. */

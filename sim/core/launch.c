@@ -111,6 +111,7 @@ struct run {
     struct tile_entry tiles[MAX_TILES];
     int64_t done;
     double last_progress;
+    int64_t failed_block; /* lowest number of a block that failed, if error is set */
     struct error error;
 };
 
@@ -178,13 +179,16 @@ static void run_blocks(struct run *run)
     int64_t peak[LEVEL_COUNT] = {0};
     const int tensors = run->gpu->tensor_count;
     const bool ordered = run->gpu->trace || run->launch->reduces;
+    int64_t last = 0; /* the last block that this thread ran */
 
     /* Blocks start in order of number, so the one whose turn it is always runs. */
 #pragma omp for schedule(monotonic : dynamic, 1) nowait
     for (int64_t number = 0; number < run->blocks; number++) {
         const int64_t weight = block_reset(&b, run, number);
-        if (!block_failed(&b))
+        if (!block_failed(&b)) {
             run->launch->block(&b, run->launch->args);
+            last = number;
+        }
         if (ordered)
             finish_in_order(run, &b, number);
         counters_add(&counters, &b.counters, weight, tensors);
@@ -202,8 +206,10 @@ static void run_blocks(struct run *run)
         for (int level = 0; level < LEVEL_COUNT; level++)
             if (peak[level] > run->peak_bytes[level])
                 run->peak_bytes[level] = peak[level];
-        if (block_failed(&b))
+        if (block_failed(&b) && (!run->error.status || last < run->failed_block)) {
             run->error = b.error;
+            run->failed_block = last;
+        }
     }
     on_chip_free(&storage);
 }
@@ -236,7 +242,9 @@ enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct erro
                       .last_progress = omp_get_wtime()};
     run.blocks = (int64_t)axis_running(&run.axis[0]) * axis_running(&run.axis[1]) *
                  axis_running(&run.axis[2]);
-#pragma omp parallel
+    /* No more threads than blocks: idle ones would only wait for each other. */
+    const int most = omp_get_max_threads();
+#pragma omp parallel num_threads(run.blocks < most ? (int)run.blocks : most)
     run_blocks(&run);
     if (run.error.status != STATUS_OK) {
         *error = run.error;

@@ -110,8 +110,9 @@ struct thread_block {
     int tile_count;
     struct tile_entry tiles[MAX_TILES];
     struct on_chip_storage *storage; /* host memory behind the tiles */
-    struct reduction *reductions;    /* tile_reduce_add() calls, applied in block order */
-    struct step_list *steps;         /* trace records not yet handed over, oldest first */
+    struct reduction *reductions;    /* tile_reduce_add() calls not yet applied, oldest first */
+    struct reduction *last_reduction;
+    struct step_list *steps; /* trace records not yet handed over, oldest first */
     struct step_list *last_step;
     int loop_first; /* state of loop_begin() and loop_next() */
     struct counters loop_start;

@@ -180,10 +180,11 @@ void tile_reduce_add(struct hbm_tensor *dst, int plane, int row, int col,
     for (int r = 0; r < w.rows; r++)
         memcpy(pending->values + (size_t)r * (size_t)w.cols,
                src->data + (size_t)r * (size_t)src->cols, (size_t)w.cols * sizeof(float));
-    struct reduction **end = &b->reductions;
-    while (*end)
-        end = &(*end)->next;
-    *end = pending;
+    if (b->reductions)
+        b->last_reduction->next = pending;
+    else
+        b->reductions = pending;
+    b->last_reduction = pending;
 }
 
 void reductions_apply(struct thread_block *b)

@@ -7,12 +7,13 @@
  *   warp_load, warp_store move one element a lane.
  *   Destination first, like memcpy. Plane, row and col are element indices.
  *
- * A tile moves as a warp-wide copy loop moves it: element e of the tile (row-major) is moved by
- * lane e mod 32, so a warp's request covers 32 consecutive elements of the tile. Elements past
- * the tensor's edge are neither moved nor counted; in the tile they become zero, which is
- * neutral for sums but not for softmax: kernels bound their column loops. With gpu->tma, tiles
- * of more than one column are loaded as whole boxes, edge included, as the copy engine counts
- * them (stores are clipped), and sectors are those the box's contiguous spans touch.
+ * A tile moves as a warp-wide copy loop moves it: element e of the part of the tile that lies
+ * inside the tensor (row-major) is moved by lane e mod 32, so a warp's request covers 32
+ * consecutive elements of that part. Elements past the edge are neither moved nor counted; in
+ * the tile they become zero, which is neutral for sums but not for softmax: kernels bound their
+ * column loops. With gpu->tma, tiles of more than one column are loaded as whole boxes, edge
+ * included, as the copy engine counts them (stores are clipped), and sectors are those the
+ * box's contiguous spans touch.
  */
 #ifndef FLASHLAB_CORE_MEMORY_H
 #define FLASHLAB_CORE_MEMORY_H

@@ -37,7 +37,7 @@ static void refuse_tiles(struct thread_block *b)
                                level_names[k], b->used[k], b->capacity[k],
                                left < 0 ? "too much by" : "left", left < 0 ? -left : left);
     }
-    error_set(
+    error_format(
         &b->error, STATUS_ON_CHIP_FULL,
         "%s: the tiles of one thread block do not fit on chip on %s.\n"
         "  %-12s %-10s %12s%s\n"
@@ -75,9 +75,9 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
         return;
     t->data = slot_floats(b->storage, slot, count);
     if (!t->data) {
-        error_set(&b->error, STATUS_OUT_OF_MEMORY,
-                  "%s: the host has no memory for tile %s of %d x %d floats", b->launch->name,
-                  name, rows, cols);
+        error_format(&b->error, STATUS_OUT_OF_MEMORY,
+                     "%s: the host has no memory for tile %s of %d x %d floats",
+                     b->launch->name, name, rows, cols);
         return;
     }
     /* A kernel that uses what it never loaded gets NaN, not what an earlier block left. */

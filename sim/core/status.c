@@ -4,14 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum status error_set(struct error *error, enum status status, const char *format, ...)
+void error_format(struct error *error, enum status status, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
     error->status = status;
     vsnprintf(error->text, sizeof error->text, format, args);
     va_end(args);
-    return status;
+}
+
+void error_prefix(struct error *error, const char *text)
+{
+    const struct error old = *error;
+    error_format(error, old.status, "%s%s", text, old.text);
 }
 
 void check_failed(const char *file, int line, const char *format, ...)

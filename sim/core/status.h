@@ -30,9 +30,16 @@ struct error {
     char text[2048]; /* one message, NUL-terminated, no newline at its end */
 };
 
-/* Stores status and the formatted message in *error (cut to fit) and returns status. */
-enum status error_set(struct error *error, enum status status, const char *format, ...)
+/* Stores status and the formatted message in *error (cut to fit) and gives status. A macro, so
+ * that a reader's tools see which status it is. */
+#define error_set(error, status, ...) (error_format(error, status, __VA_ARGS__), (status))
+
+/* Use error_set. */
+void error_format(struct error *error, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Puts text in front of the message: the option that it is about. */
+void error_prefix(struct error *error, const char *text);
 
 /* Prints "file:line: bug: message" to stderr and aborts. Use CHECK. */
 void check_failed(const char *file, int line, const char *format, ...)

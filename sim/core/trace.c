@@ -50,6 +50,9 @@ void block_step_rows(struct thread_block *b, const char *step, int i, int j, int
         block_step(b, step, i, j);
         return;
     }
+    CHECK(rows > 0 && rows <= m->rows && rows <= l->rows && rows <= O->rows,
+          "%s: statistics of %d rows of tiles %s, %s and %s", b->launch->name, rows, m->name,
+          l->name, O->name);
     const size_t n = (size_t)rows;
     struct step_list *list = calloc(1, sizeof *list + 3 * n * sizeof(float));
     append(b, list);

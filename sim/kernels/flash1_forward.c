@@ -80,7 +80,7 @@ static void update_tile(struct flash1_tiles *on_chip, const struct attention_arg
 
     tile_round(Sij, a->dtype, rows, cols);
     tile_scale_rows(Oi, c, rows, Oi->cols);
-    tile_add_product(Oi, Sij, &on_chip->Vj, rows, cols);
+    tile_add_masked_product(Oi, Sij, &on_chip->Vj, a, i * Br, j * Bc, rows, cols);
     tile_divide_rows(Oi, l, rows, Oi->cols);
     tile_copy(m, m_new);
     block_step_rows(b, "Oi = diag(l)^-1 (diag(l c) Oi + Pij Vj)", i, j, rows, m, l, Oi);

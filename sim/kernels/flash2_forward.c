@@ -62,7 +62,7 @@ static void flash2_forward_block(struct thread_block *b, const void *arguments)
 
         tile_round(&Sij, a->dtype, rows, cols);
         tile_scale_rows(&Oi, &c, rows, dv);
-        tile_add_product(&Oi, &Sij, &Vj, rows, cols);
+        tile_add_masked_product(&Oi, &Sij, &Vj, a, i * Br, j * Bc, rows, cols);
         tile_copy(&m, &m_new);
         block_step_rows(b, "Oi = diag(c) Oi + Pij Vj", i, j, rows, &m, &l, &Oi);
     }

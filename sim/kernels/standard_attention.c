@@ -146,7 +146,8 @@ static void output_block(struct thread_block *b, const void *arguments)
     for (int i = loop_begin(b, 0); i < Tr; i = loop_next(b, i, Tr)) {
         tile_load(&Pi, &t->P, plane, i * Br, 0);
         tile_fill(&Oi, 0.0f);
-        tile_add_product(&Oi, &Pi, &V, min(Br, a->seqlen_q - i * Br), a->seqlen_k);
+        tile_add_masked_product(&Oi, &Pi, &V, a, i * Br, 0, min(Br, a->seqlen_q - i * Br),
+                                a->seqlen_k);
         tile_store(&t->O, plane, i * Br, 0, &Oi);
         block_step(b, "Oi = Pi V", i, -1);
     }
@@ -170,8 +171,8 @@ static void output_tile_block(struct thread_block *b, const void *arguments)
     for (int j = loop_begin(b, 0); j < Tc; j = loop_next(b, j, Tc)) {
         tile_load(&Pij, &t->P, plane, i * Br, j * Bc);
         tile_load(&Vj, &t->V, attention_kv_plane(a, plane), j * Bc, 0);
-        tile_add_product(&Oi, &Pij, &Vj, min(Br, a->seqlen_q - i * Br),
-                         min(Bc, a->seqlen_k - j * Bc));
+        tile_add_masked_product(&Oi, &Pij, &Vj, a, i * Br, j * Bc,
+                                min(Br, a->seqlen_q - i * Br), min(Bc, a->seqlen_k - j * Bc));
         block_step(b, "Oi = Oi + Pij Vj", i, j);
     }
     tile_store(&t->O, plane, i * Br, 0, &Oi);

@@ -10,6 +10,11 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 #endif
 
+/* OpenMP's own max may start at the lowest finite number, above a row of -inf. */
+#pragma omp declare reduction(largest:float                                                    \
+                              : omp_out = omp_in > omp_out ? omp_in : omp_out)                 \
+    initializer(omp_priv = -INFINITY)
+
 /* Every core runs a thread block of its own, so OpenBLAS must not start threads inside one. */
 __attribute__((constructor)) static void one_blas_thread_per_call(void)
 {
@@ -28,6 +33,14 @@ static void same_block(const struct tile *a, const struct tile *b)
 {
     CHECK(a->block == b->block, "tiles %s and %s belong to different thread blocks", a->name,
           b->name);
+}
+
+/* Checks an operand that holds one number a row of t. */
+static void check_column(const struct tile *column, const struct tile *t, int rows)
+{
+    same_block(column, t);
+    CHECK(column->cols == 1 && rows <= column->rows, "tile %s of %d x %d beside %d rows of %s",
+          column->name, column->rows, column->cols, rows, t->name);
 }
 
 static float *row_of(const struct tile *t, int row)
@@ -71,9 +84,30 @@ void tile_scores(struct tile *S, const struct tile *Q, const struct tile *K, int
           "product of tiles %s of %d x %d and %s of %d x %d", Q->name, Q->rows, Q->cols,
           K->name, K->rows, K->cols);
     count_flops(S->block, (int64_t)2 * rows * cols * d, (int64_t)rows * cols, 0);
-    if (has_data(S, rows, cols))
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, cols, d, scale, Q->data, d,
-                    K->data, d, 0.0f, S->data, S->cols);
+    if (!has_data(S, rows, cols))
+        return;
+    /* BLAS does not look at the operands if the factor is 0, and would hide their NaNs. */
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, cols, d,
+                scale == 0.0f ? 1.0f : scale, Q->data, d, K->data, d, 0.0f, S->data, S->cols);
+    for (int r = 0; scale == 0.0f && r < rows; r++)
+        for (int c = 0; c < cols; c++)
+            row_of(S, r)[c] *= scale;
+}
+
+/* How many of the keys col0 .. col0 + cols - 1 the query may see: the first so many. */
+static int visible_of(const struct attention *a, int query, int col0, int cols)
+{
+    const int visible = attention_visible_keys(a, query) - col0;
+    return visible < 0 ? 0 : visible < cols ? visible : cols;
+}
+
+static bool all_finite(const struct tile *t, int first_row, int end_row)
+{
+    bool finite = true;
+    for (int r = first_row; r < end_row; r++)
+        for (int c = 0; c < t->cols; c++)
+            finite &= isfinite(row_of(t, r)[c]) != 0;
+    return finite;
 }
 
 void tile_add_product(struct tile *O, const struct tile *P, const struct tile *V, int rows,
@@ -91,29 +125,45 @@ void tile_add_product(struct tile *O, const struct tile *P, const struct tile *V
                     P->cols, V->data, dv, 1.0f, O->data, dv);
 }
 
+void tile_add_masked_product(struct tile *O, const struct tile *P, const struct tile *V,
+                             const struct attention *a, int row0, int col0, int rows, int cols)
+{
+    /* The first row sees the fewest keys. Where P = 0, finite rows of V add nothing. */
+    if (!V->data || all_finite(V, visible_of(a, row0, col0, cols), cols)) {
+        tile_add_product(O, P, V, rows, cols);
+        return;
+    }
+    count_flops(O->block, (int64_t)2 * rows * cols * O->cols, 0, 0);
+    for (int r = 0; r < rows; r++) {
+        const int visible = visible_of(a, row0 + r, col0, cols);
+        if (visible > 0)
+            cblas_sgemv(CblasRowMajor, CblasTrans, visible, O->cols, 1.0f, V->data, V->cols,
+                        row_of(P, r), 1, 1.0f, row_of(O, r), 1);
+    }
+}
+
 void tile_mask(struct tile *S, const struct attention *a, int row0, int col0, int rows,
                int cols)
 {
     if (!has_data(S, rows, cols) || a->mask == MASK_NONE)
         return;
-    for (int r = 0; r < rows; r++) {
-        const int visible = attention_visible_keys(a, row0 + r) - col0;
-        for (int c = visible > 0 ? visible : 0; c < cols; c++)
+    for (int r = 0; r < rows; r++)
+        for (int c = visible_of(a, row0 + r, col0, cols); c < cols; c++)
             row_of(S, r)[c] = -INFINITY;
-    }
 }
 
 void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S, int rows,
                   int cols)
 {
-    same_block(m_new, S);
+    check_column(m_new, S, rows);
+    check_column(m, S, rows);
     count_flops(S->block, 0, (int64_t)rows * cols, 0);
     if (!has_data(S, rows, cols))
         return;
     for (int r = 0; r < rows; r++) {
         const float *s = row_of(S, r);
         float max = m->data[r];
-#pragma omp simd reduction(max : max)
+#pragma omp simd reduction(largest : max)
         for (int c = 0; c < cols; c++) /* NaN is passed over; exp brings it back */
             max = s[c] > max ? s[c] : max;
         m_new->data[r] = max;
@@ -127,45 +177,71 @@ static float shift_of(float m)
     return m == -INFINITY ? 0.0f : m;
 }
 
+static void exp_row(float *s, int count, float shift)
+{
+#pragma omp simd
+    for (int k = 0; k < count; k++)
+        s[k] = exp_f32(s[k] - shift);
+}
+
 void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
 {
-    same_block(S, m);
+    check_column(m, S, rows);
     count_flops(S->block, 0, (int64_t)rows * cols, (int64_t)rows * cols);
     if (!has_data(S, rows, cols))
         return;
-    for (int r = 0; r < rows; r++) {
-        float *s = row_of(S, r);
-        const float shift = shift_of(m->data[r]);
-#pragma omp simd
-        for (int c = 0; c < cols; c++)
-            s[c] = exp_f32(s[c] - shift);
+    for (int r = 0; r < rows; r++)
+        exp_row(row_of(S, r), cols, shift_of(m->data[r]));
+}
+
+/* s[count] <- exp(s - shift_s), t likewise; their sums. Two rows at a time keep a core busier:
+ * the operations of one exp depend on each other, those of two rows do not. */
+static void exp_sum_two_rows(float sum[2], float *s, float *t, int count, float shift_s,
+                             float shift_t)
+{
+    float sum_s = 0.0f, sum_t = 0.0f;
+#pragma omp simd reduction(+ : sum_s, sum_t)
+    for (int k = 0; k < count; k++) {
+        s[k] = exp_f32(s[k] - shift_s);
+        t[k] = exp_f32(t[k] - shift_t);
+        sum_s += s[k];
+        sum_t += t[k];
     }
+    sum[0] = sum_s;
+    sum[1] = sum_t;
 }
 
 void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const struct tile *c,
                   int rows, int cols)
 {
-    same_block(S, m);
-    same_block(S, l);
+    check_column(m, S, rows);
+    check_column(l, S, rows);
+    check_column(c, S, rows);
     count_flops(S->block, 0, 2 * (int64_t)rows * cols + rows, (int64_t)rows * cols);
     if (!has_data(S, rows, cols))
         return;
-    for (int r = 0; r < rows; r++) {
-        float *s = row_of(S, r);
-        const float shift = shift_of(m->data[r]);
+    int r = 0;
+    for (; r + 1 < rows; r += 2) {
+        float sum[2];
+        exp_sum_two_rows(sum, row_of(S, r), row_of(S, r + 1), cols, shift_of(m->data[r]),
+                         shift_of(m->data[r + 1]));
+        l->data[r] = c->data[r] * l->data[r] + sum[0];
+        l->data[r + 1] = c->data[r + 1] * l->data[r + 1] + sum[1];
+    }
+    if (r < rows) {
         float sum = 0.0f;
-#pragma omp simd reduction(+ : sum)
-        for (int k = 0; k < cols; k++) {
-            s[k] = exp_f32(s[k] - shift);
-            sum += s[k];
-        }
+        exp_row(row_of(S, r), cols, shift_of(m->data[r]));
+        for (int k = 0; k < cols; k++)
+            sum += row_of(S, r)[k];
         l->data[r] = c->data[r] * l->data[r] + sum;
     }
 }
 
 void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_new, int rows)
 {
-    same_block(c, m);
+    check_column(c, c, rows);
+    check_column(m, c, rows);
+    check_column(m_new, c, rows);
     count_flops(c->block, 0, rows, rows);
     if (!has_data(c, rows, 1))
         return;
@@ -175,7 +251,7 @@ void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_
 
 void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
 {
-    same_block(O, c);
+    check_column(c, O, rows);
     count_flops(O->block, 0, (int64_t)rows * cols, 0);
     if (!has_data(O, rows, cols))
         return;
@@ -192,21 +268,23 @@ void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
 
 void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols)
 {
-    same_block(O, l);
+    check_column(l, O, rows);
     count_flops(O->block, 0, (int64_t)rows * cols, 0);
     if (!has_data(O, rows, cols))
         return;
     for (int r = 0; r < rows; r++) {
         float *o = row_of(O, r);
-        const float inverse = l->data[r] == 0.0f ? 0.0f : 1.0f / l->data[r];
+        const float sum = l->data[r];
         for (int k = 0; k < cols; k++)
-            o[k] *= inverse;
+            o[k] = sum == 0.0f ? 0.0f : o[k] / sum;
     }
 }
 
 void tile_log_sum_exp(struct tile *L, const struct tile *m, const struct tile *l, int rows)
 {
-    same_block(L, m);
+    check_column(L, L, rows);
+    check_column(m, L, rows);
+    check_column(l, L, rows);
     count_flops(L->block, 0, 2 * (int64_t)rows, 0);
     if (!has_data(L, rows, 1))
         return;

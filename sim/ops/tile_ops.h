@@ -8,7 +8,7 @@
  *
  * -inf means "no key": m = -inf for a row that has seen none. (-inf) - (-inf) never happens;
  * such rows have P = 0, l = 0, and in the end O = 0 and L = -inf. NaN and infinite scores
- * propagate to O and L.
+ * propagate to O and L, those of keys that a mask hides do not.
  */
 #ifndef FLASHLAB_OPS_TILE_OPS_H
 #define FLASHLAB_OPS_TILE_OPS_H
@@ -38,6 +38,12 @@ void tile_scores(struct tile *S, const struct tile *Q, const struct tile *K, int
  * 2 rows cols dv matrix FLOPs. */
 void tile_add_product(struct tile *O, const struct tile *P, const struct tile *V, int rows,
                       int cols);
+
+/* The same without the keys that a's mask hides, so that not even a NaN or infinity in their
+ * rows of V, which P = 0 would not cancel, reaches O. P's first element is that of query row0
+ * and key col0. The FLOPs are those of the whole product. */
+void tile_add_masked_product(struct tile *O, const struct tile *P, const struct tile *V,
+                             const struct attention *a, int row0, int col0, int rows, int cols);
 
 /* S <- -inf where a's mask hides the key from the query. The tile's first element is the score
  * of query row0 and key col0. No FLOPs. */
