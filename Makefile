@@ -91,7 +91,7 @@ lib: $(LIBRARY) ## build the simulator, libflashlab.a
 lessons: $(LESSONS) ## build the lessons
 tests: $(TESTS) $(BUILD)/flashlab ## build the tests, run none
 
-run: $(BUILD)/lessons/$(FLAGSHIP) | $(BUILD)/have/gnuplot ## run the flagship lesson, draw its figures
+run: $(BUILD)/lessons/$(FLAGSHIP) $(BUILD)/flashlab lessons | $(BUILD)/have/gnuplot ## run the flagship lesson, draw its figures
 	@mkdir -p $(FIGURES)
 	@$< --csv $(FIGURES)/$(FLAGSHIP).csv --plot $(FIGURES)/$(FLAGSHIP).png
 	@$< --csv $(FIGURES)/$(FLAGSHIP).csv --plot $(FIGURES)/$(FLAGSHIP).svg >/dev/null

@@ -110,9 +110,11 @@ static enum status write_partial(const struct outputs *out, const struct inputs 
     memcpy(shape, in->q.shape, sizeof shape);
     shape[ndim - 1] = in->v.shape[ndim - 1];
     if (npy_write(out->o_partial, out->o, ndim, shape, error) ||
-        npy_write(out->lse_partial, out->lse, ndim - 1, shape, error))
+        npy_write(out->lse_partial, out->lse, ndim - 1, shape, error)) {
         error_prefix(error, "--out ");
-    return error->status;
+        return error->status;
+    }
+    return STATUS_OK;
 }
 
 static enum status publish(const struct outputs *out, struct error *error)

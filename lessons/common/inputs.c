@@ -76,9 +76,10 @@ static enum status set_shapes(struct inputs *in, struct options *o, struct error
 static enum status read_one(struct npy *array, const char *option, const char *path,
                             struct error *error)
 {
-    if (npy_read(array, path, error))
+    const enum status status = npy_read(array, path, error);
+    if (status)
         error_prefix(error, option);
-    return error->status;
+    return status;
 }
 
 enum status inputs_read(struct inputs *in, struct options *o, struct error *error)
