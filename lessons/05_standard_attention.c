@@ -154,7 +154,7 @@ static enum status popular_claims(struct lesson *l, struct error *error)
     struct simulation base = l->options->simulation;
     struct attention tile = base.attention;
     struct counted flash2;
-    int64_t half, single;
+    int64_t half = 0, single = 0;
     base.machine = machine_find("A100-40GB");
     tile.block_q = tile.block_k = 64;
     tile.head_dim = tile.head_dim_v = 128;

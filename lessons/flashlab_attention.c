@@ -84,8 +84,8 @@ static enum status alloc_outputs(struct outputs *out, const struct attention *a,
                                  struct error *error)
 {
     const size_t rows = (size_t)attention_planes_q(a) * (size_t)a->seqlen_q;
-    out->o = malloc(rows * (size_t)a->head_dim_v * sizeof *out->o);
-    out->lse = malloc(rows * sizeof *out->lse);
+    out->o = calloc(rows * (size_t)a->head_dim_v, sizeof *out->o);
+    out->lse = calloc(rows, sizeof *out->lse);
     if (out->o && out->lse)
         return STATUS_OK;
     return error_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the results");
@@ -130,7 +130,7 @@ static enum status publish(const struct outputs *out, struct error *error)
 static enum status work(struct options *o, const struct inputs *in, struct outputs *out,
                         struct error *error)
 {
-    struct output_file trace_file;
+    struct output_file trace_file = {0};
     struct trace trace = {.record = trace_write_json};
     if (alloc_outputs(out, &o->simulation.attention, error))
         return error->status;

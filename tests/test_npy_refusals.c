@@ -79,7 +79,7 @@ static const struct raw_refusal {
     size_t size;
     const char *found, *allowed;
 } raw_refusals[] = {
-#define RAW(bytes) bytes, sizeof bytes - 1
+#define RAW(text) (text), sizeof(text) - 1
     {RAW(""), "the file is empty", ""},
     {RAW("PK\x03\x04 an archive"), "\"PK\\x03\\x04 a\"", "\"\\x93NUMPY\""},
     {RAW("\x93NUMPY"), "6 bytes", "12 before the header"},

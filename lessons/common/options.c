@@ -291,9 +291,9 @@ enum options_result options_parse(struct options *o, const struct usage *usage, 
         if (code == '?' || code == ':') {
             /* optopt is a long option's code if getopt_long knows its name */
             error_format(&error, STATUS_BAD_ARGUMENT, "%.100s: %s", argv[optind - 1],
-                         code == ':'   ? "needs a value"
+                         code == ':'                            ? "needs a value"
                          : optopt > 0 && optopt <= OPTION_COUNT ? "takes no value"
-                                       : "unknown option");
+                                                                : "unknown option");
             return refuse(usage, &error);
         }
         if (code == OPTION_HELP + 1) {

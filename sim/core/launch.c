@@ -226,6 +226,13 @@ static void append_record(struct gpu *gpu, const struct run *run)
     record->account.flops = run->counters.flops;
 }
 
+/* No more threads than blocks: idle ones would only wait for each other. */
+static int threads_for(int64_t blocks)
+{
+    const int most = omp_get_max_threads();
+    return blocks < most ? (int)blocks : most;
+}
+
 enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct error *error)
 {
     const struct grid grid = launch->grid;
@@ -242,9 +249,7 @@ enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct erro
                       .last_progress = omp_get_wtime()};
     run.blocks = (int64_t)axis_running(&run.axis[0]) * axis_running(&run.axis[1]) *
                  axis_running(&run.axis[2]);
-    /* No more threads than blocks: idle ones would only wait for each other. */
-    const int most = omp_get_max_threads();
-#pragma omp parallel num_threads(run.blocks < most ? (int)run.blocks : most)
+#pragma omp parallel num_threads(threads_for(run.blocks))
     run_blocks(&run);
     if (run.error.status != STATUS_OK) {
         *error = run.error;

@@ -291,8 +291,8 @@ enum status npy_write(const char *path, const float *data, int ndim, const int64
         reason = errno;
     if (reason != 0) {
         unlink(temporary);
-        status = error_set(error, STATUS_BAD_FILE, "%s: cannot write: %s", path,
-                              strerror(reason));
+        status =
+            error_set(error, STATUS_BAD_FILE, "%s: cannot write: %s", path, strerror(reason));
     }
     free(temporary);
     return status;

@@ -379,6 +379,7 @@ void npy_header_format(char bytes[NPY_HEADER_BYTES], int ndim, const int64_t *sh
     CHECK(npy_count_elements(&count, ndim, shape), "a shape that npy_write() refuses");
     memset(bytes, ' ', NPY_HEADER_BYTES);
     memcpy(bytes, magic, sizeof magic);
+    /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): bytes, not a string */
     memcpy(bytes + sizeof magic, "\x01\x00\x76\x00", 4); /* version 1.0, 118 more bytes */
     char *to = bytes + 10;
     to += sprintf(to, "{'descr': '<f4', 'fortran_order': False, 'shape': (");
