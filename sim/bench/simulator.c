@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "kernels/attention_forward.h"
 
@@ -63,6 +64,7 @@ static double seconds_of_gemm(const struct arrays *x)
                 x->b, GEMM, 0.0f, x->c, GEMM);
     const double seconds = omp_get_wtime() - start;
     openblas_set_num_threads(1);
+    usleep(200000); /* OpenBLAS's threads spin for a while before they sleep */
     return seconds;
 }
 

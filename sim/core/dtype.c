@@ -206,13 +206,24 @@ static void decode_8(float *restrict dst, const struct limits l, const uint8_t *
         dst[i] = float_of(unpack_bits(src[i], &l));
 }
 
+/* Copies in pieces: for more than a few KB glibc's memcpy turns to string instructions, which
+ * start slowly and cost a tile of 16 KB about a tenth of its time. */
+static void copy_floats(void *dst, const void *src, size_t count)
+{
+    enum { PIECE = 2048 };
+    const size_t bytes = count * sizeof(float);
+    for (size_t at = 0; at < bytes; at += PIECE)
+        memcpy((char *)dst + at, (const char *)src + at,
+               bytes - at < PIECE ? bytes - at : PIECE);
+}
+
 void dtype_encode(void *dst, enum dtype dtype, const float *src, size_t count)
 {
     const struct format *f = format_of(dtype);
     if (count == 0)
         return;
     if (dtype == DTYPE_F32)
-        memcpy(dst, src, count * sizeof *src);
+        copy_floats(dst, src, count);
     else if (f->bytes == 2)
         encode_16(dst, limits_of(f), src, count);
     else
@@ -225,7 +236,7 @@ void dtype_decode(float *dst, enum dtype dtype, const void *src, size_t count)
     if (count == 0)
         return;
     if (dtype == DTYPE_F32)
-        memcpy(dst, src, count * sizeof *dst);
+        copy_floats(dst, src, count);
     else if (f->bytes == 2)
         decode_16(dst, limits_of(f), src, count);
     else

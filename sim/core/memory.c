@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "core/on_chip.h"
@@ -13,6 +14,36 @@
 static int64_t host_memory(void)
 {
     return (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGE_SIZE) / 10 * 8;
+}
+
+/* Memory for a tensor. Large ones ask for huge pages: a fault for each 4 KB of fresh memory
+ * costs as much as filling it. */
+static void *alloc_pages(size_t bytes)
+{
+    const size_t huge = (size_t)2 << 20, align = bytes >= huge ? huge : 256;
+    const size_t rounded = (bytes + align - 1) / align * align;
+    void *data = aligned_alloc(align, rounded);
+    if (data && align == huge)
+        (void)madvise(data, rounded, MADV_HUGEPAGE); /* advice: it may be declined */
+    return data;
+}
+
+static size_t plane_elements(const struct hbm_tensor *t)
+{
+    return (size_t)t->rows * (size_t)t->cols;
+}
+
+static char *plane_address(const struct hbm_tensor *t, int plane)
+{
+    return (char *)t->data + (size_t)plane * plane_elements(t) * (size_t)dtype_bytes(t->dtype);
+}
+
+static void fill_with_nan(struct hbm_tensor *t)
+{
+    const size_t bytes = plane_elements(t) * (size_t)dtype_bytes(t->dtype);
+#pragma omp parallel for
+    for (int plane = 0; plane < t->planes; plane++)
+        memset(plane_address(t, plane), 0xff, bytes); /* all ones is a NaN in every dtype */
 }
 
 enum status hbm_alloc(struct hbm_tensor *t, struct gpu *gpu, const char *name, enum dtype dtype,
@@ -30,31 +61,33 @@ enum status hbm_alloc(struct hbm_tensor *t, struct gpu *gpu, const char *name, e
                              "tensor %s of %d x %d x %d %s: larger than the host's memory",
                              name, planes, rows, cols, dtype_name(dtype));
         t->bytes = (size_t)bytes;
-        t->data = aligned_alloc(256, (t->bytes + 255) / 256 * 256);
+        t->data = alloc_pages(t->bytes);
         if (!t->data)
             return error_set(error, STATUS_OUT_OF_MEMORY,
                              "tensor %s: the host cannot allocate %zu bytes", name, t->bytes);
-        memset(t->data, 0xff, t->bytes); /* all ones is a NaN in every dtype */
+        fill_with_nan(t);
     }
     gpu->tensor_name[gpu->tensor_count++] = name;
     return STATUS_OK;
 }
 
-static size_t elements(const struct hbm_tensor *t)
-{
-    return (size_t)t->planes * (size_t)t->rows * (size_t)t->cols;
-}
-
 void hbm_upload(struct hbm_tensor *dst, const float *src)
 {
-    if (dst->data)
-        dtype_encode(dst->data, dst->dtype, src, elements(dst));
+    if (!dst->data)
+        return;
+#pragma omp parallel for
+    for (int plane = 0; plane < dst->planes; plane++)
+        dtype_encode(plane_address(dst, plane), dst->dtype,
+                     src + (size_t)plane * plane_elements(dst), plane_elements(dst));
 }
 
 void hbm_download(float *dst, const struct hbm_tensor *src)
 {
     CHECK(src->data, "%s: download in counts-only mode", src->name);
-    dtype_decode(dst, src->dtype, src->data, elements(src));
+#pragma omp parallel for
+    for (int plane = 0; plane < src->planes; plane++)
+        dtype_decode(dst + (size_t)plane * plane_elements(src), src->dtype,
+                     plane_address(src, plane), plane_elements(src));
 }
 
 void hbm_free(struct hbm_tensor *t)

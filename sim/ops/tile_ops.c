@@ -194,21 +194,39 @@ void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
         exp_row(row_of(S, r), cols, shift_of(m->data[r]));
 }
 
-/* s[count] <- exp(s - shift_s), t likewise; their sums. Two rows at a time keep a core busier:
- * the operations of one exp depend on each other, those of two rows do not. */
-static void exp_sum_two_rows(float sum[2], float *s, float *t, int count, float shift_s,
-                             float shift_t)
+/* Rows r .. r + 3 of S <- exp(S - m), and their sums. Four at a time keep a core busier: the
+ * operations of one exp depend on each other, those of four rows do not. */
+static void exp_sum_four_rows(float sum[4], struct tile *S, const struct tile *m, int r,
+                              int cols)
 {
-    float sum_s = 0.0f, sum_t = 0.0f;
-#pragma omp simd reduction(+ : sum_s, sum_t)
-    for (int k = 0; k < count; k++) {
-        s[k] = exp_f32(s[k] - shift_s);
-        t[k] = exp_f32(t[k] - shift_t);
-        sum_s += s[k];
-        sum_t += t[k];
+    float *s0 = row_of(S, r), *s1 = row_of(S, r + 1), *s2 = row_of(S, r + 2),
+          *s3 = row_of(S, r + 3);
+    const float m0 = shift_of(m->data[r]), m1 = shift_of(m->data[r + 1]),
+                m2 = shift_of(m->data[r + 2]), m3 = shift_of(m->data[r + 3]);
+    float sum0 = 0.0f, sum1 = 0.0f, sum2 = 0.0f, sum3 = 0.0f;
+#pragma omp simd reduction(+ : sum0, sum1, sum2, sum3)
+    for (int k = 0; k < cols; k++) {
+        sum0 += s0[k] = exp_f32(s0[k] - m0);
+        sum1 += s1[k] = exp_f32(s1[k] - m1);
+        sum2 += s2[k] = exp_f32(s2[k] - m2);
+        sum3 += s3[k] = exp_f32(s3[k] - m3);
     }
-    sum[0] = sum_s;
-    sum[1] = sum_t;
+    sum[0] = sum0;
+    sum[1] = sum1;
+    sum[2] = sum2;
+    sum[3] = sum3;
+}
+
+/* The same for one row. */
+static float exp_sum_row(struct tile *S, const struct tile *m, int r, int cols)
+{
+    const float *s = row_of(S, r);
+    float sum = 0.0f;
+    exp_row(row_of(S, r), cols, shift_of(m->data[r]));
+#pragma omp simd reduction(+ : sum)
+    for (int k = 0; k < cols; k++)
+        sum += s[k];
+    return sum;
 }
 
 void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const struct tile *c,
@@ -220,20 +238,15 @@ void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const st
     count_flops(S->block, 0, 2 * (int64_t)rows * cols + rows, (int64_t)rows * cols);
     if (!has_data(S, rows, cols))
         return;
-    int r = 0;
-    for (; r + 1 < rows; r += 2) {
-        float sum[2];
-        exp_sum_two_rows(sum, row_of(S, r), row_of(S, r + 1), cols, shift_of(m->data[r]),
-                         shift_of(m->data[r + 1]));
-        l->data[r] = c->data[r] * l->data[r] + sum[0];
-        l->data[r + 1] = c->data[r + 1] * l->data[r + 1] + sum[1];
-    }
-    if (r < rows) {
-        float sum = 0.0f;
-        exp_row(row_of(S, r), cols, shift_of(m->data[r]));
-        for (int k = 0; k < cols; k++)
-            sum += row_of(S, r)[k];
-        l->data[r] = c->data[r] * l->data[r] + sum;
+    for (int r = 0; r < rows;) {
+        float sum[4];
+        const int together = r + 4 <= rows ? 4 : 1;
+        if (together == 4)
+            exp_sum_four_rows(sum, S, m, r, cols);
+        else
+            sum[0] = exp_sum_row(S, m, r, cols);
+        for (int k = 0; k < together; k++, r++)
+            l->data[r] = c->data[r] * l->data[r] + sum[k];
     }
 }
 

@@ -1,0 +1,284 @@
+/* CUPTI's profiler host interface is C++ only (it includes <string>), hence this file. */
+#include "cuda/counters.h"
+
+#include <vector>
+
+#include <cuda.h>
+#include <cupti_profiler_host.h>
+#include <cupti_profiler_target.h>
+#include <cupti_range_profiler.h>
+#include <cupti_target.h>
+
+#include "cuda/error.h"
+
+static const char *const metrics[COUNTER_COUNT] = {
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
+    "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
+    "lts__t_sectors.sum",
+    "dram__bytes_read.sum",
+    "dram__bytes_write.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
+    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
+    "gpu__time_duration.sum",
+};
+
+const char *counter_metric(enum counter counter)
+{
+    return metrics[counter];
+}
+
+enum { MAX_RANGES = 8 };
+
+struct counters {
+    CUcontext context = nullptr;
+    bool initialized = false;
+    CUpti_Profiler_Host_Object *host = nullptr;
+    CUpti_RangeProfiler_Object *profiler = nullptr;
+    std::vector<uint8_t> config, image;
+};
+
+static enum status cupti_failed(struct error *error, CUptiResult code, const char *call,
+                                int line)
+{
+    const char *name = "unknown error", *advice = "";
+    cuptiGetResultString(code, &name);
+    if (code == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
+        code == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
+        advice =
+            "\nThe driver lets only administrators read hardware counters: run as root, or "
+            "have the\nadministrator load the nvidia module with "
+            "NVreg_RestrictProfilingToAdminUsers=0\n"
+            "(https://developer.nvidia.com/ERR_NVGPUCTRPERM).";
+    return error_set(error, STATUS_BAD_ARGUMENT, "%s:%d: %s: %s%s", __FILE__, line, call, name,
+                     advice);
+}
+
+#define CUPTI_TRY(call, error)                                                                 \
+    do {                                                                                       \
+        const CUptiResult cupti_code = (call);                                                 \
+        if (cupti_code != CUPTI_SUCCESS)                                                       \
+            return cupti_failed(error, cupti_code, #call, __LINE__);                           \
+    } while (0)
+
+/* The context of the runtime, through the runtime: a program that links with libcuda itself
+ * does not start where there is no driver. */
+static enum status find_context(CUcontext *context, struct error *error)
+{
+    CUDA_TRY(cudaFree(nullptr), error); /* makes the context */
+    void *function = nullptr;
+    cudaDriverEntryPointQueryResult found;
+    CUDA_TRY(cudaGetDriverEntryPointByVersion("cuCtxGetCurrent", &function, 12000,
+                                              cudaEnableDefault, &found),
+             error);
+    if (!function || ((CUresult(*)(CUcontext *))function)(context) != CUDA_SUCCESS)
+        return error_set(error, STATUS_BAD_ARGUMENT, "no current CUDA context");
+    return STATUS_OK;
+}
+
+/* Which counters of the chip this machine can read, as the host object wants to know it. */
+static enum status find_availability(std::vector<uint8_t> *image, CUcontext context,
+                                     struct error *error)
+{
+    CUpti_Profiler_GetCounterAvailability_Params get = {};
+    get.structSize = CUpti_Profiler_GetCounterAvailability_Params_STRUCT_SIZE;
+    get.ctx = context;
+    CUPTI_TRY(cuptiProfilerGetCounterAvailability(&get), error);
+    image->resize(get.counterAvailabilityImageSize);
+    get.pCounterAvailabilityImage = image->data();
+    CUPTI_TRY(cuptiProfilerGetCounterAvailability(&get), error);
+    return STATUS_OK;
+}
+
+/* The host object and the configuration that collects our metrics. */
+static enum status open_host(struct counters *c, struct error *error)
+{
+    CUpti_Device_GetChipName_Params chip = {};
+    chip.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
+    CUPTI_TRY(cuptiDeviceGetChipName(&chip), error);
+    std::vector<uint8_t> availability;
+    if (find_availability(&availability, c->context, error))
+        return error->status;
+    CUpti_Profiler_Host_Initialize_Params host = {};
+    host.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
+    host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
+    host.pChipName = chip.pChipName;
+    host.pCounterAvailabilityImage = availability.data();
+    CUPTI_TRY(cuptiProfilerHostInitialize(&host), error);
+    c->host = host.pHostObject;
+
+    CUpti_Profiler_Host_ConfigAddMetrics_Params add = {};
+    add.structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE;
+    add.pHostObject = c->host;
+    add.ppMetricNames = (const char **)metrics;
+    add.numMetrics = COUNTER_COUNT;
+    CUPTI_TRY(cuptiProfilerHostConfigAddMetrics(&add), error);
+    CUpti_Profiler_Host_GetConfigImageSize_Params size = {};
+    size.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE;
+    size.pHostObject = c->host;
+    CUPTI_TRY(cuptiProfilerHostGetConfigImageSize(&size), error);
+    c->config.resize(size.configImageSize);
+    CUpti_Profiler_Host_GetConfigImage_Params get = {};
+    get.structSize = CUpti_Profiler_Host_GetConfigImage_Params_STRUCT_SIZE;
+    get.pHostObject = c->host;
+    get.configImageSize = c->config.size();
+    get.pConfigImage = c->config.data();
+    CUPTI_TRY(cuptiProfilerHostGetConfigImage(&get), error);
+    return STATUS_OK;
+}
+
+static enum status open_profiler(struct counters *c, struct error *error)
+{
+    CUpti_RangeProfiler_Enable_Params enable = {};
+    enable.structSize = CUpti_RangeProfiler_Enable_Params_STRUCT_SIZE;
+    enable.ctx = c->context;
+    CUPTI_TRY(cuptiRangeProfilerEnable(&enable), error);
+    c->profiler = enable.pRangeProfilerObject;
+    CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
+    size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
+    size.pRangeProfilerObject = c->profiler;
+    size.pMetricNames = (const char **)metrics;
+    size.numMetrics = COUNTER_COUNT;
+    size.maxNumOfRanges = MAX_RANGES;
+    size.maxNumRangeTreeNodes = MAX_RANGES;
+    CUPTI_TRY(cuptiRangeProfilerGetCounterDataSize(&size), error);
+    c->image.resize(size.counterDataSize);
+    return STATUS_OK;
+}
+
+static enum status open_all(struct counters *c, struct error *error)
+{
+    if (find_context(&c->context, error))
+        return error->status;
+    CUpti_Profiler_Initialize_Params initialize = {};
+    initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
+    CUPTI_TRY(cuptiProfilerInitialize(&initialize), error);
+    c->initialized = true;
+    if (open_host(c, error))
+        return error->status;
+    return open_profiler(c, error);
+}
+
+enum status counters_open(struct counters **counters, struct error *error)
+{
+    *counters = new struct counters;
+    if (open_all(*counters, error)) {
+        counters_close(*counters);
+        *counters = nullptr;
+        return error->status;
+    }
+    return STATUS_OK;
+}
+
+void counters_close(struct counters *c)
+{
+    if (!c)
+        return;
+    if (c->profiler) {
+        CUpti_RangeProfiler_Disable_Params disable = {};
+        disable.structSize = CUpti_RangeProfiler_Disable_Params_STRUCT_SIZE;
+        disable.pRangeProfilerObject = c->profiler;
+        cuptiRangeProfilerDisable(&disable);
+    }
+    if (c->host) {
+        CUpti_Profiler_Host_Deinitialize_Params host = {};
+        host.structSize = CUpti_Profiler_Host_Deinitialize_Params_STRUCT_SIZE;
+        host.pHostObject = c->host;
+        cuptiProfilerHostDeinitialize(&host);
+    }
+    if (c->initialized) {
+        CUpti_Profiler_DeInitialize_Params deinitialize = {};
+        deinitialize.structSize = CUpti_Profiler_DeInitialize_Params_STRUCT_SIZE;
+        cuptiProfilerDeInitialize(&deinitialize);
+    }
+    delete c;
+}
+
+/* An empty image, and one range a kernel launch, replayed launch by launch. */
+static enum status start(struct counters *c, struct error *error)
+{
+    CUpti_RangeProfiler_CounterDataImage_Initialize_Params image = {};
+    image.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
+    image.pRangeProfilerObject = c->profiler;
+    image.counterDataSize = c->image.size();
+    image.pCounterData = c->image.data();
+    CUPTI_TRY(cuptiRangeProfilerCounterDataImageInitialize(&image), error);
+    CUpti_RangeProfiler_SetConfig_Params set = {};
+    set.structSize = CUpti_RangeProfiler_SetConfig_Params_STRUCT_SIZE;
+    set.pRangeProfilerObject = c->profiler;
+    set.configSize = c->config.size();
+    set.pConfig = c->config.data();
+    set.counterDataImageSize = c->image.size();
+    set.pCounterDataImage = c->image.data();
+    set.range = CUPTI_AutoRange;
+    set.replayMode = CUPTI_KernelReplay;
+    set.maxRangesPerPass = MAX_RANGES;
+    set.numNestingLevels = 1;
+    set.minNestingLevel = 1;
+    CUPTI_TRY(cuptiRangeProfilerSetConfig(&set), error);
+    CUpti_RangeProfiler_Start_Params begin = {};
+    begin.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
+    begin.pRangeProfilerObject = c->profiler;
+    CUPTI_TRY(cuptiRangeProfilerStart(&begin), error);
+    return STATUS_OK;
+}
+
+static enum status stop(struct counters *c, struct error *error)
+{
+    CUpti_RangeProfiler_Stop_Params end = {};
+    end.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
+    end.pRangeProfilerObject = c->profiler;
+    CUPTI_TRY(cuptiRangeProfilerStop(&end), error);
+    CUpti_RangeProfiler_DecodeData_Params decode = {};
+    decode.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
+    decode.pRangeProfilerObject = c->profiler;
+    CUPTI_TRY(cuptiRangeProfilerDecodeData(&decode), error);
+    if (decode.numOfRangeDropped > 0)
+        return error_set(error, STATUS_BAD_ARGUMENT, "more than %d launches under counters",
+                         MAX_RANGES);
+    return STATUS_OK;
+}
+
+static enum status evaluate(struct counter_values *values, int most, int *launches,
+                            struct counters *c, struct error *error)
+{
+    CUpti_RangeProfiler_GetCounterDataInfo_Params info = {};
+    info.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
+    info.pCounterDataImage = c->image.data();
+    info.counterDataImageSize = c->image.size();
+    CUPTI_TRY(cuptiRangeProfilerGetCounterDataInfo(&info), error);
+    if (info.numTotalRanges > (size_t)most)
+        return error_set(error, STATUS_BAD_ARGUMENT, "%zu launches, %d expected at most",
+                         info.numTotalRanges, most);
+    *launches = (int)info.numTotalRanges;
+    for (int i = 0; i < *launches; i++) {
+        CUpti_Profiler_Host_EvaluateToGpuValues_Params get = {};
+        get.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
+        get.pHostObject = c->host;
+        get.pCounterDataImage = c->image.data();
+        get.counterDataImageSize = c->image.size();
+        get.rangeIndex = (size_t)i;
+        get.ppMetricNames = (const char **)metrics;
+        get.numMetrics = COUNTER_COUNT;
+        get.pMetricValues = values[i].of;
+        CUPTI_TRY(cuptiProfilerHostEvaluateToGpuValues(&get), error);
+    }
+    return STATUS_OK;
+}
+
+enum status counters_measure(struct counter_values *values, int most, int *launches,
+                             struct counters *counters, device_work *work, void *context,
+                             struct error *error)
+{
+    *launches = 0;
+    if (start(counters, error))
+        return error->status;
+    enum status status = work(context, error);
+    if (status == STATUS_OK)
+        status = stream_wait(NULL, error);
+    struct error ignored;
+    const enum status stopped = stop(counters, status == STATUS_OK ? error : &ignored);
+    if (status != STATUS_OK || stopped != STATUS_OK)
+        return error->status;
+    return evaluate(values, most, launches, counters, error);
+}

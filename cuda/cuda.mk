@@ -1,0 +1,118 @@
+# The CUDA side: kernels, host interface, GPU tests. Included by the top Makefile.
+#
+# NVCC is found on the PATH or in /usr/local/cuda, CUDA_HOME from it; without it every target says
+# so and a stub takes the place of the library. CUDA_ARCH=sm_NN builds for that GPU only.
+
+NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(NVCC))),/usr/local/cuda)
+CXX ?= c++
+CUDA_ARCH ?=
+# Machine code for Ampere (and Ada) and Hopper; PTX for what is newer.
+CUDA_GENCODE = $(if $(CUDA_ARCH),$(call gencode,$(CUDA_ARCH)),$(call gencode,sm_80) \
+               $(call gencode,sm_90a) -gencode arch=compute_90,code=compute_90)
+gencode = -gencode arch=$(1:sm_%=compute_%),code=$(1)
+CUDA_CHECK_ARCHS ?= sm_75 sm_80 sm_86 sm_89 sm_90a sm_100 sm_120
+
+CUDA_INCLUDES = -I. -Isim
+# EXTRA_NVCCFLAGS: -lineinfo for profilers and compute-sanitizer's line numbers.
+NVCCFLAGS = -std=c++17 -O3 $(EXTRA_NVCCFLAGS) --Werror all-warnings \
+            -Xcompiler -Wall,-Wextra,-Werror $(CUDA_INCLUDES)
+# CUPTI lies beside the toolkit's other files or in extras/CUPTI, as the toolkit was installed.
+CUDA_SYSTEM = $(addprefix -isystem $(CUDA_HOME)/,include extras/CUPTI/include)
+CUDA_CFLAGS = -I. -Icuda/tests $(CUDA_SYSTEM)
+CUDA_CXXFLAGS = -std=c++17 -O2 -g -Wall -Wextra -Wshadow -Werror $(CUDA_INCLUDES) $(CUDA_SYSTEM)
+CUDA_LIBS = $(foreach folder,$(CUDA_HOME)/lib64 $(CUDA_HOME)/extras/CUPTI/lib64,\
+            -L$(folder) -Wl,-rpath,$(folder)) -lcudart_static -lcupti -lstdc++ -lrt -ldl -lpthread
+
+CUDA_KERNELS := $(wildcard cuda/kernels/*.cu)
+CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
+CUDA_STUB := $(BUILD)/libflashlab_cuda_stub.a
+# What a program links with that has a GPU column, with nvcc or without.
+CUDA_LINK = $(if $(NVCC),$(CUDA_LIBRARY),$(CUDA_STUB))
+cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
+FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu)
+
+.PHONY: cuda cuda-check gpu-test gpu-bench gpu-sanitize
+
+$(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+
+ifneq ($(NVCC),)
+
+cuda: $(CUDA_LIBRARY) ## build the CUDA kernels and their host interface
+
+$(CUDA_LIBRARY): $(call cuda_object,$(CUDA_KERNELS) cuda/launch.cu cuda/counters.cpp \
+                   cuda/attention.c cuda/device.c cuda/error.c)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_CXXFLAGS)
+$(BUILD)/nvcc_flags: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" >$@
+
+$(BUILD)/obj/cuda/%.o: cuda/%.cu $(BUILD)/nvcc_flags
+	@mkdir -p $(@D)
+	@echo "  NVCC $<"
+	@$(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
+	@mkdir -p $(@D)
+	@echo "  CXX $<"
+	@$(CXX) $(CUDA_CXXFLAGS) -MMD -MP -c $< -o $@
+
+# What the programs of cuda/tests share, and what they use of tests/common.
+CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_%, \
+                    $(wildcard cuda/tests/*.c))) \
+                    $(call object,$(foreach name,csv problem reference tolerance vectors, \
+                    tests/common/$(name).c))
+
+$(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY) $(LIBRARY)
+	@mkdir -p $(@D)
+	@echo "  LD $@"
+	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
+
+$(BUILD)/cuda/gpu_bench: EXTRA_LIBS = -lcublas
+
+CUDA_TESTS := $(patsubst cuda/tests/%.c,$(BUILD)/cuda/%,$(wildcard cuda/tests/test_*.c))
+
+gpu-test: $(CUDA_TESTS) $(BUILD)/cuda/gpu_info ## run the CUDA kernels against references and hardware counters
+	@if $(BUILD)/cuda/gpu_info; then tests/run_tests.sh $(CUDA_TESTS); \
+	else echo "gpu-test: skipped $(notdir $(CUDA_TESTS)); nothing was tested"; fi
+
+# The tools that find bad memory accesses, races, uninitialised reads and wrong barriers; they
+# are slow, so on fewer shapes.
+SANITIZER_TOOLS ?= memcheck racecheck initcheck synccheck
+gpu-sanitize: $(BUILD)/cuda/test_results $(BUILD)/cuda/gpu_info ## run the CUDA kernels under compute-sanitizer
+	@if $(BUILD)/cuda/gpu_info; then \
+	    for tool in $(SANITIZER_TOOLS); do \
+	        FLASHLAB_SHAPES=14 $(CUDA_HOME)/bin/compute-sanitizer --tool $$tool \
+	            --error-exitcode 1 $< >$(BUILD)/cuda/$$tool.log 2>&1 || \
+	            { cat $(BUILD)/cuda/$$tool.log; exit 1; }; \
+	        echo "$$tool: $$(tail -1 $(BUILD)/cuda/$$tool.log)"; \
+	    done; \
+	else echo "gpu-sanitize: skipped; nothing was tested"; fi
+
+BENCH_CSV ?= $(BUILD)/cuda/times.csv
+gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kernels beside copy bandwidth and cuBLAS
+	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
+	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
+
+cuda-check: ## compile every kernel for all GPUs; registers, shared memory; fails on spills
+	@cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" "$(CUDA_CHECK_ARCHS)" $(CUDA_KERNELS)
+
+else
+
+cuda: $(CUDA_STUB)
+	@echo "$@: nvcc was not found (set NVCC or put it on the PATH); built the stub without a GPU"
+
+cuda-check gpu-test gpu-bench gpu-sanitize:
+	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
+
+endif
+
+$(CUDA_STUB): $(call cuda_object,cuda/stub.c)
+	@rm -f $@
+	@$(AR) rcs $@ $^

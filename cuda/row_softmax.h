@@ -1,0 +1,41 @@
+/* What the two softmax kernels share: a thread block a row, and reductions over the block. */
+#ifndef FLASHLAB_CUDA_ROW_SOFTMAX_H
+#define FLASHLAB_CUDA_ROW_SOFTMAX_H
+
+#include "cuda/memory.h"
+
+enum { ROW_SOFTMAX_THREADS = 256, ROW_SOFTMAX_WARPS = ROW_SOFTMAX_THREADS / 32 };
+
+/* exp(x - m), 0 where x = -inf: (-inf) - (-inf) never happens. NaN stays NaN. */
+__device__ inline float exp_relative(float x, float m)
+{
+    return expf(x - (m == -INFINITY ? 0.0f : m));
+}
+
+/* The maximum, or the sum, of what all threads of the block hold; every thread gets it.
+ * scratch: one element a warp, which the block has not used since its last barrier. */
+__device__ inline float block_max(float x, Shared<float> scratch)
+{
+    for (int other = 16; other > 0; other /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
+    if (threadIdx.x % 32 == 0)
+        scratch[threadIdx.x / 32] = x;
+    __syncthreads();
+    for (int warp = 0; warp < ROW_SOFTMAX_WARPS; warp++)
+        x = fmaxf(x, scratch[warp]);
+    return x;
+}
+__device__ inline float block_sum(float x, Shared<float> scratch)
+{
+    for (int other = 16; other > 0; other /= 2)
+        x += __shfl_xor_sync(0xffffffff, x, other);
+    if (threadIdx.x % 32 == 0)
+        scratch[threadIdx.x / 32] = x;
+    __syncthreads();
+    x = 0.0f;
+    for (int warp = 0; warp < ROW_SOFTMAX_WARPS; warp++)
+        x += scratch[warp];
+    return x;
+}
+
+#endif

@@ -1,0 +1,106 @@
+#include "results.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cuda/device.h"
+
+/* "580.159.03" from the driver's own file; "unknown" where there is none. */
+static void driver_version(char text[64])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    char line[256] = "";
+    strcpy(text, "unknown");
+    if (!file)
+        return;
+    if (fgets(line, sizeof line, file)) {
+        for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n")) {
+            if (word[0] >= '1' && word[0] <= '9' && strchr(word, '.')) {
+                snprintf(text, 64, "%.63s", word);
+                break;
+            }
+        }
+    }
+    fclose(file);
+}
+
+enum status results_machine(FILE *file, const char *command, struct error *error)
+{
+    struct device_info info;
+    char driver[64], date[32];
+    const time_t now = time(NULL);
+    if (device_query(&info, error))
+        return error->status;
+    if (!file)
+        return STATUS_OK;
+    driver_version(driver);
+    strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
+    fprintf(file, "# %s, %d SMs, compute capability %d.%d; driver %s, CUDA %d.%d\n", info.name,
+            info.sms, info.compute_major, info.compute_minor, driver,
+            info.runtime_version / 1000, info.runtime_version % 1000 / 10);
+    fprintf(file, "# %s: %s\n", date, command);
+    return STATUS_OK;
+}
+
+void results_shape_columns(FILE *file)
+{
+    fprintf(file, "kernel,batch,heads_q,heads_kv,seqlen_q,seqlen_k,head_dim,head_dim_v,mask,"
+                  "block_q,block_k,rows,cols,depth,tile");
+}
+
+void results_shape(FILE *file, const struct run *run)
+{
+    const struct attention *a = &run->a;
+    fprintf(file, "%s,", kernel_name(run->kernel));
+    if (kernel_is_attention(run->kernel))
+        fprintf(file, "%d,%d,%d,%d,%d,%d,%d,%s,%d,%d,,,,", a->batch, a->heads_q, a->heads_kv,
+                a->seqlen_q, a->seqlen_k, a->head_dim, a->head_dim_v, mask_name(a->mask),
+                a->block_q, a->block_k);
+    else if (run->kernel == KERNEL_VECTOR_ADD)
+        fprintf(file, ",,,,,,,,,,,%d,,", run->cols);
+    else if (run->kernel == KERNEL_MATMUL_NAIVE)
+        fprintf(file, ",,,,,,,,,,%d,%d,%d,", run->rows, run->cols, run->depth);
+    else if (run->kernel == KERNEL_MATMUL_TILED)
+        fprintf(file, ",,,,,,,,,,%d,%d,%d,%d", run->rows, run->cols, run->depth, run->tile);
+    else
+        fprintf(file, ",,,,,,,,,,%d,%d,,", run->rows, run->cols);
+}
+
+void results_counters_header(FILE *file)
+{
+    struct error error;
+    if (!file || results_machine(file, "FLASHLAB_COUNTERS_CSV=FILE make gpu-test", &error))
+        return;
+    results_shape_columns(file);
+    static const char *const columns[] = {"predicted", "simulated", "measured"};
+    for (int k = 0; k < 3; k++)
+        fprintf(file, ",%s_load,%s_store,%s_reduce", columns[k], columns[k], columns[k]);
+    fprintf(file, ",l2_sectors,dram_read_bytes,dram_write_bytes,shared_load_conflicts,"
+                  "shared_store_conflicts,duration_ns\n");
+}
+
+static void write_sectors(FILE *file, const struct account *account)
+{
+    const struct traffic total = account_total(account);
+    for (int k = 0; k < DIRECTION_COUNT; k++)
+        fprintf(file, ",%" PRId64, total.of[k].sectors);
+}
+
+void results_counters_row(FILE *file, const struct run *run, const struct gpu *simulated,
+                          const struct counter_values *values, int launches)
+{
+    if (!file)
+        return;
+    const struct account predicted = run_predict(run), account = gpu_account(simulated);
+    results_shape(file, run);
+    write_sectors(file, &predicted);
+    write_sectors(file, &account);
+    for (int k = 0; k < COUNTER_COUNT; k++) {
+        double sum = 0;
+        for (int i = 0; i < launches; i++)
+            sum += values[i].of[k];
+        fprintf(file, ",%.0f", sum);
+    }
+    fputc('\n', file);
+}

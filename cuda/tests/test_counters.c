@@ -1,0 +1,225 @@
+/* Predicted, simulated and measured sectors of every CUDA kernel: equal, launch by launch.
+ *
+ * Measured are the hardware's counters of global loads, stores and reductions. There is no
+ * tolerance. FLASHLAB_COUNTERS_CSV=FILE writes a line for every run.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/problem.h"
+#include "cuda/counters.h"
+#include "results.h"
+#include "shapes.h"
+
+enum { MAX_KERNELS = 3 };
+
+/* What the tests of this file share. */
+struct session {
+    struct counters *counters;
+    FILE *csv; /* NULL: none */
+};
+
+/* Sectors of one launch, by direction: simulated and measured. */
+struct sectors {
+    int64_t of[DIRECTION_COUNT];
+};
+
+static struct sectors simulated(const struct launch_record *record)
+{
+    const struct traffic total = account_total(&record->account);
+    struct sectors sectors;
+    for (int k = 0; k < DIRECTION_COUNT; k++)
+        sectors.of[k] = total.of[k].sectors;
+    return sectors;
+}
+
+static struct sectors measured(const struct counter_values *values)
+{
+    return (struct sectors){{[DIRECTION_READ] = (int64_t)values->of[COUNTER_LOAD_SECTORS],
+                             [DIRECTION_WRITE] = (int64_t)values->of[COUNTER_STORE_SECTORS],
+                             [DIRECTION_REDUCE] = (int64_t)values->of[COUNTER_REDUCE_SECTORS]}};
+}
+
+/* True if they differ; text (256 bytes) says where. */
+static bool sectors_differ(const struct sectors *sim, const struct sectors *gpu, char *text)
+{
+    static const char *const names[DIRECTION_COUNT] = {"load", "store", "reduction"};
+    for (int k = 0; k < DIRECTION_COUNT; k++) {
+        if (sim->of[k] != gpu->of[k]) {
+            snprintf(text, 256, "%s sectors: %" PRId64 " simulated, %" PRId64 " measured",
+                     names[k], sim->of[k], gpu->of[k]);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void compare_launches(const struct run *run, const struct gpu *gpu,
+                             const struct counter_values *values, int launches)
+{
+    char text[256];
+    if (launches != gpu->launch_count)
+        fail_msg("%s: %d launches measured, %d simulated", run_text(run), launches,
+                 gpu->launch_count);
+    for (int k = 0; k < launches; k++) {
+        const struct sectors sim = simulated(&gpu->launches[k]), got = measured(&values[k]);
+        if (sectors_differ(&sim, &got, text))
+            fail_msg("%s, launch %s: %s", run_text(run), gpu->launches[k].name, text);
+    }
+}
+
+/* Tiles whose rows and columns are multiples of 32 meet no bank conflicts. Only in small runs:
+ * the counter also has the odd cycle lost to other traffic of the L1 cache. */
+static void assert_no_conflicts(const struct run *run, const struct counter_values *values,
+                                int launches)
+{
+    const struct attention *a = &run->a;
+    if (!kernel_is_attention(run->kernel) || a->head_dim != 64 || a->head_dim_v != 64 ||
+        a->seqlen_q > 512 || a->seqlen_q % 32 != 0 || a->seqlen_k % 32 != 0 ||
+        a->block_q % 32 != 0 || a->block_k % 32 != 0)
+        return;
+    for (int k = 0; k < launches; k++)
+        if (values[k].of[COUNTER_SHARED_LOAD_CONFLICTS] != 0 ||
+            values[k].of[COUNTER_SHARED_STORE_CONFLICTS] != 0)
+            fail_msg("%s, launch %d: %.0f bank conflicts of loads, %.0f of stores",
+                     run_text(run), k, values[k].of[COUNTER_SHARED_LOAD_CONFLICTS],
+                     values[k].of[COUNTER_SHARED_STORE_CONFLICTS]);
+}
+
+/* Without host arrays if seed is 0. */
+static void test_run(struct session *session, struct run run, uint64_t seed)
+{
+    struct counter_values values[MAX_KERNELS];
+    struct error error;
+    struct gpu gpu;
+    int launches = 0;
+    if (run_open(&run, seed, &error) || run_simulate(&gpu, &run, &error) ||
+        counters_measure(values, MAX_KERNELS, &launches, session->counters, run_launch, &run,
+                         &error))
+        fail_msg("%s: %s", run_text(&run), error.text);
+    const struct account predicted = run_predict(&run), account = gpu_account(&gpu);
+    if (!account_equal(&predicted, &account))
+        fail_msg("%s: prediction and simulation differ", run_text(&run));
+    results_counters_row(session->csv, &run, &gpu, values, launches);
+    compare_launches(&run, &gpu, values, launches);
+    assert_no_conflicts(&run, values, launches);
+    run_close(&run);
+}
+
+static void test_kernel(struct session *session, enum kernel kernel)
+{
+    for (int n = 0; n < shapes_count(kernel); n++)
+        test_run(session, shape_of(kernel, n), 1);
+    test_run(session, large_shape(kernel), 0);
+}
+
+static void test_vector_add(void **state)
+{
+    test_kernel(*state, KERNEL_VECTOR_ADD);
+}
+
+static void test_matmul_naive(void **state)
+{
+    test_kernel(*state, KERNEL_MATMUL_NAIVE);
+}
+
+static void test_matmul_tiled(void **state)
+{
+    test_kernel(*state, KERNEL_MATMUL_TILED);
+}
+
+static void test_softmax_safe(void **state)
+{
+    test_kernel(*state, KERNEL_SOFTMAX_SAFE);
+}
+
+static void test_softmax_online(void **state)
+{
+    test_kernel(*state, KERNEL_SOFTMAX_ONLINE);
+}
+
+static void test_naive(void **state)
+{
+    test_kernel(*state, KERNEL_NAIVE);
+}
+
+static void test_standard(void **state)
+{
+    test_kernel(*state, KERNEL_STANDARD);
+}
+
+static void test_flash1(void **state)
+{
+    test_kernel(*state, KERNEL_FLASH1);
+}
+
+static void test_flash2(void **state)
+{
+    test_kernel(*state, KERNEL_FLASH2);
+}
+
+/* The judge of this file: one sector too many or too few, in any direction, does not pass. */
+static void test_the_judge(void **state)
+{
+    const struct sectors same = {{10, 20, 30}};
+    char text[256];
+    (void)state;
+    assert_false(sectors_differ(&same, &same, text));
+    for (int k = 0; k < DIRECTION_COUNT; k++) {
+        struct sectors other = same;
+        other.of[k]++;
+        assert_true(sectors_differ(&same, &other, text));
+        other.of[k] -= 2;
+        assert_true(sectors_differ(&same, &other, text));
+    }
+}
+
+static int open_session(void **state)
+{
+    static struct session session;
+    struct error error;
+    const char *path = getenv("FLASHLAB_COUNTERS_CSV");
+    *state = &session;
+    if (counters_open(&session.counters, &error)) {
+        print_error("%s\n", error.text);
+        return -1;
+    }
+    session.csv = path ? fopen(path, "w") : NULL;
+    if (path && !session.csv) {
+        print_error("%s: cannot be written\n", path);
+        return -1;
+    }
+    results_counters_header(session.csv);
+    return 0;
+}
+
+static int close_session(void **state)
+{
+    struct session *session = *state;
+    counters_close(session->counters);
+    return session->csv ? fclose(session->csv) : 0;
+}
+
+/* An argument is a pattern: test_counters 'test_flash*'. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_judge),    cmocka_unit_test(test_vector_add),
+        cmocka_unit_test(test_matmul_naive), cmocka_unit_test(test_matmul_tiled),
+        cmocka_unit_test(test_softmax_safe), cmocka_unit_test(test_softmax_online),
+        cmocka_unit_test(test_naive),        cmocka_unit_test(test_standard),
+        cmocka_unit_test(test_flash1),       cmocka_unit_test(test_flash2),
+    };
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, open_session, close_session);
+}
