@@ -53,6 +53,8 @@ void csv_read(struct csv *table, const char *name)
         end = line + strcspn(line, "\r\n");
         while (*end == '\r' || *end == '\n')
             *end++ = '\0';
+        if (*line == '#')
+            continue;
         if (table->rows < 0) {
             table->columns = cut_line(table->header, line);
         } else {

@@ -1,4 +1,5 @@
 /* CSV files of tests/data: a line of column names, then rows of as many fields, no quotes.
+ * Lines that begin with # are comments.
  *
  * Interface:
  *   struct csv table;
@@ -19,7 +20,7 @@
 #define FLASHLAB_TEST_DATA "tests/data"
 #endif
 
-enum { CSV_MAX_ROWS = 128, CSV_MAX_COLUMNS = 32 };
+enum { CSV_MAX_ROWS = 512, CSV_MAX_COLUMNS = 32 };
 
 struct csv {
     const char *name; /* not owned */
