@@ -4,10 +4,7 @@
  * head dimension, Br and Bc the rows of a Q tile and of a K/V tile.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "common/counting.h"
 #include "common/figure.h"
@@ -16,7 +13,6 @@
 #include "common/report.h"
 #include "common/same_result.h"
 #include "common/sweeps.h"
-#include "models/io.h"
 
 static const struct usage usage = {
     .program = "08_flash_attention",
