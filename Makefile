@@ -115,6 +115,7 @@ bench: ## measure the simulator's speed, write build/bench/simulator.json
 	@$(MAKE) --no-print-directory bench-programs
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/uncounted UNCOUNTED=1 bench-programs
 	@$(BUILD)/bench/simulator $(BUILD)/uncounted/bench/simulator $(BUILD)/bench/simulator.json
+	@$(BUILD)/bench/growth $(BUILD)/bench/growth.json
 bench-programs: $(patsubst sim/bench/%.c,$(BUILD)/bench/%,$(BENCH_SOURCES))
 
 # -O1: the sanitizers' checks cost more than the optimiser wins back.

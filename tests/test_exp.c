@@ -151,7 +151,7 @@ static void exp_block(struct thread_block *b, const void *args)
         const int64_t count = end - n < CHUNK ? end - n : CHUNK;
         tile_fill(&S, 0.0f);
         for (int64_t i = 0; i < count; i++)
-            S.data[i] = x[i] = float_number(sample->first + (n + i) * sample->step);
+            tile_writable(&S)[i] = x[i] = float_number(sample->first + (n + i) * sample->step);
         tile_exp(&S, &m, 32, CHUNK / 32);
         judge(share, x, S.data, count);
     }

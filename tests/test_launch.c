@@ -91,9 +91,9 @@ static void working_block(struct thread_block *b, const void *args)
         tile_load(&tile, w->in, 0, b->x * ROWS, 0);
     count_flops(b, b->x, 1, 2);
     for (int i = 0; tile.data && i < rows * COLS; i++)
-        tile.data[i] *= 2.0f;
+        tile_writable(&tile)[i] *= 2.0f;
     for (int i = 0; first.data && i < first.rows * COLS; i++)
-        first.data[i] = tile.data[i % COLS];
+        tile_writable(&first)[i] = tile.data[i % COLS];
     tile_store(w->out, 0, b->x * ROWS, 0, &tile);
     tile_reduce_add(w->sum, 0, 0, 0, &first);
     tile_reduce_add(w->sum, 0, 0, 0, &first);

@@ -116,7 +116,7 @@ static void fresh_block(struct thread_block *b, const void *args)
         const size_t count = (size_t)tiles[k].rows * (size_t)tiles[k].cols;
         for (size_t i = 0; i < count; i++) {
             stale += !isnan(tiles[k].data[i]);
-            tiles[k].data[i] = 7.0f;
+            tile_writable(&tiles[k])[i] = 7.0f;
         }
     }
     fresh->stale[b->x] = stale;
@@ -246,7 +246,8 @@ static void repeated_block(struct thread_block *b, const void *args)
     struct tile tile;
     tile_alloc(&tile, b, LEVEL_REGISTERS, "tile", DTYPE_F32, 1, 1);
     for (int i = 0; i < repeated->times; i++) {
-        tile.data[0] = repeated->values[i]; /* the tile is free again after each call */
+        tile_writable(&tile)[0] =
+            repeated->values[i]; /* the tile is free again after each call */
         tile_reduce_add(repeated->tensor, 0, 0, 0, &tile);
     }
 }

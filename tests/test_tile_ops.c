@@ -188,7 +188,7 @@ static void op_block(struct thread_block *b, const void *args)
         operands[k] = &tiles[k];
         tile_alloc(&tiles[k], b, LEVEL_SRAM, "operand", DTYPE_F32, t->rows[k], t->cols[k]);
         if (tiles[k].data)
-            memcpy(tiles[k].data, t->before[k],
+            memcpy(tile_writable(&tiles[k]), t->before[k],
                    (size_t)t->rows[k] * (size_t)t->cols[k] * sizeof(float));
     }
     t->op->call(operands, &t->e);
@@ -333,7 +333,7 @@ static void fill_and_copy_block(struct thread_block *b, const void *args)
     if (a.data) {
         memcpy(pair->filled, a.data, sizeof pair->filled);
         for (int i = 0; i < 12; i++)
-            a.data[i] = (float)i - 3;
+            tile_writable(&a)[i] = (float)i - 3;
     }
     tile_copy(&c, &a);
     if (c.data)

@@ -86,8 +86,8 @@ struct softmax_tiles {
 static void meet_tile(struct softmax_tiles *t, struct softmax *s, int j)
 {
     for (int row = 0; row < ROWS; row++)
-        memcpy(t->S.data + row * COLS, &s->S[row][j * COLS], COLS * sizeof(float));
-    memcpy(t->V.data, s->V[j * COLS], COLS * DV * sizeof(float));
+        memcpy(tile_writable(&t->S) + row * COLS, &s->S[row][j * COLS], COLS * sizeof(float));
+    memcpy(tile_writable(&t->V), s->V[j * COLS], COLS * DV * sizeof(float));
     tile_row_max(&t->m_new, &t->m, &t->S, ROWS, COLS);
     tile_correction(&t->c, &t->m, &t->m_new, ROWS);
     if (j == 0)
@@ -202,8 +202,8 @@ static void maxima_block(struct thread_block *b, const void *args)
     tile_alloc(&S, b, LEVEL_SRAM, "S", DTYPE_F32, FEW, FEW);
     tile_alloc(&m, b, LEVEL_SRAM, "m", DTYPE_F32, FEW, 1);
     tile_alloc(&m_new, b, LEVEL_SRAM, "m_new", DTYPE_F32, FEW, 1);
-    memcpy(S.data, x->S, sizeof x->S);
-    memcpy(m.data, x->m, sizeof x->m);
+    memcpy(tile_writable(&S), x->S, sizeof x->S);
+    memcpy(tile_writable(&m), x->m, sizeof x->m);
     tile_row_max(&m_new, &m, &S, FEW, FEW);
     memcpy(x->m_new, m_new.data, sizeof x->m_new);
 }
@@ -242,8 +242,8 @@ static void division_block(struct thread_block *b, const void *args)
     struct tile O, l;
     tile_alloc(&O, b, LEVEL_SRAM, "O", DTYPE_F32, 5, 2);
     tile_alloc(&l, b, LEVEL_SRAM, "l", DTYPE_F32, 5, 1);
-    memcpy(O.data, x->O, sizeof x->O);
-    memcpy(l.data, x->l, sizeof x->l);
+    memcpy(tile_writable(&O), x->O, sizeof x->O);
+    memcpy(tile_writable(&l), x->l, sizeof x->l);
     tile_divide_rows(&O, &l, 5, 2);
     memcpy(x->O, O.data, sizeof x->O);
 }
@@ -275,7 +275,7 @@ static void masking_block(struct thread_block *b, const void *args)
     struct masking *x = *(struct masking *const *)args;
     struct tile S;
     tile_alloc(&S, b, LEVEL_REGISTERS, "S", DTYPE_F32, 12, 14);
-    memcpy(S.data, x->S, sizeof x->S);
+    memcpy(tile_writable(&S), x->S, sizeof x->S);
     tile_mask(&S, &x->a, x->row0, x->col0, x->rows, x->cols);
     memcpy(x->S, S.data, sizeof x->S);
 }

@@ -61,7 +61,7 @@ static void fill_statistics(struct tile *t, int block, int j, char tile)
 {
     for (int r = 0; t->data && r < t->rows; r++)
         for (int c = 0; c < t->cols; c++)
-            t->data[r * t->cols + c] = value_of(block, j, tile, r, c);
+            tile_writable(t)[r * t->cols + c] = value_of(block, j, tile, r, c);
 }
 
 static void kernel_block(struct thread_block *b, const void *args)

@@ -3,24 +3,28 @@
  *   simulator UNCOUNTED OUT.json    measures everything, prints a table, writes OUT.json.
  *                                   UNCOUNTED is this program built with the counters compiled
  *                                   out (-DFLASHLAB_UNCOUNTED); `make bench` does both.
- *   simulator --time                seconds of one counted run at B = 64 (the best of a few)
+ *   simulator --serve               the seconds of a run at B = 64 for each line of input
  *
  * The problem is FlashAttention-2 forward with data, fp32, d 64, N 4096, 4 heads, on all cores.
- * Rates count the FLOPs of its two matrix products only. All three rates of a line are measured
- * in turns, and each is the median of its turns: other load on the machine hits all of them.
+ * Rates count the FLOPs of its two matrix products only. What is compared is measured in turns,
+ * a ratio is the median over the turns, and a turn measures the floor before and after the
+ * attention run: other load on the machine then hits both sides.
  */
 #include <cblas.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <math.h>
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "kernels/attention_forward.h"
 
-enum { HEADS = 4, SEQLEN = 4096, HEAD_DIM = 64, GEMM = 2048, TURNS = 9, TIMINGS = 5 };
+enum { HEADS = 4, SEQLEN = 4096, HEAD_DIM = 64, GEMM = 2048, TURNS = 15, OVERHEAD_TURNS = 25 };
 
 /* Host arrays of the problem, and of the large product. */
 struct arrays {
@@ -135,56 +139,97 @@ static double median(double *values, int count)
 
 struct rates {
     double gemm, tile_gemm, attention; /* FLOP/s */
+    double to_tile_gemm, to_gemm;      /* of the attention, as ratios */
 };
 
 static struct rates measure(const struct arrays *x, int block)
 {
     const double gemm_flops = 2.0 * GEMM * GEMM * GEMM;
     const double flops = 4.0 * HEADS * SEQLEN * SEQLEN * HEAD_DIM;
-    double gemm[TURNS], tile_gemm[TURNS], attention[TURNS];
+    double gemm[TURNS], tile_gemm[TURNS], attention[TURNS], to_tile_gemm[TURNS], to_gemm[TURNS];
     for (int turn = -1; turn < TURNS; turn++) { /* turn -1 warms up */
         const int slot = turn < 0 ? 0 : turn;
         gemm[slot] = gemm_flops / seconds_of_gemm(x);
-        tile_gemm[slot] = flops / seconds_of_tile_gemms(block);
+        const double before = seconds_of_tile_gemms(block);
         attention[slot] = flops / seconds_of_attention(x, block);
+        const double after = seconds_of_tile_gemms(block);
+        tile_gemm[slot] = 2.0 * flops / (before + after);
+        to_tile_gemm[slot] = attention[slot] / tile_gemm[slot];
+        to_gemm[slot] = attention[slot] / gemm[slot];
     }
     return (struct rates){median(gemm, TURNS), median(tile_gemm, TURNS),
-                          median(attention, TURNS)};
+                          median(attention, TURNS), median(to_tile_gemm, TURNS),
+                          median(to_gemm, TURNS)};
 }
 
-/* The best of a few runs: interruptions only add time. */
-static double best_time(const struct arrays *x)
-{
-    double best = INFINITY;
-    for (int i = 0; i < TIMINGS; i++)
-        best = fmin(best, seconds_of_attention(x, 64));
-    return best;
-}
+/* A copy of this program, or of the one without counters, that waits to be timed. */
+struct coprocess {
+    pid_t pid;
+    FILE *in, *out; /* ours: answers, requests */
+};
 
-/* Runs a program with --time and reads the seconds that it prints. */
-static double time_of_program(const char *program)
+/* Its ends of the socket are its own: a second coprocess must not hold them open. */
+static struct coprocess coprocess_start(const char *program)
 {
-    char command[4096];
-    double seconds = NAN;
-    CHECK(snprintf(command, sizeof command, "'%s' --time", program) < (int)sizeof command,
-          "program name too long");
-    FILE *pipe = popen(command, "r");
-    if (!pipe || fscanf(pipe, "%lf", &seconds) != 1 || pclose(pipe) != 0) {
-        fprintf(stderr, "simulator: %s --time failed\n", program);
-        exit(1);
+    int ends[2];
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, "socketpair: %s",
+          strerror(errno));
+    const pid_t pid = fork();
+    CHECK(pid >= 0, "fork: %s", strerror(errno));
+    if (pid == 0) {
+        dup2(ends[1], STDIN_FILENO);
+        dup2(ends[1], STDOUT_FILENO);
+        execl(program, program, "--serve", (char *)NULL);
+        _exit(127);
     }
+    close(ends[1]);
+    return (struct coprocess){pid, fdopen(ends[0], "r"),
+                              fdopen(fcntl(ends[0], F_DUPFD_CLOEXEC, 0), "w")};
+}
+
+/* Seconds of one run there. */
+static double coprocess_time(struct coprocess *c)
+{
+    double seconds = NAN;
+    fputs("run\n", c->out);
+    fflush(c->out);
+    CHECK(fscanf(c->in, "%lf", &seconds) == 1, "the timed program ended");
     return seconds;
 }
 
-/* The share of time that counting adds, from runs of both builds in turns. */
+static void coprocess_end(struct coprocess *c)
+{
+    fclose(c->out);
+    fclose(c->in); /* both ends of the socket: its input ends */
+    waitpid(c->pid, NULL, 0);
+}
+
+/* The other side: a run for each line. */
+static void serve(const struct arrays *x)
+{
+    char line[16];
+    while (fgets(line, sizeof line, stdin)) {
+        printf("%.9f\n", seconds_of_attention(x, 64));
+        fflush(stdout);
+    }
+}
+
+/* The share of time that counting adds: the median over turns of runs without, with, with,
+ * without, each in a process of its own. */
 static double counting_overhead(const char *counted, const char *uncounted)
 {
-    double with = INFINITY, without = INFINITY;
-    for (int turn = 0; turn < TURNS; turn++) {
-        with = fmin(with, time_of_program(counted));
-        without = fmin(without, time_of_program(uncounted));
+    struct coprocess with = coprocess_start(counted), without = coprocess_start(uncounted);
+    double share[OVERHEAD_TURNS];
+    coprocess_time(&without);
+    coprocess_time(&with);
+    for (int turn = 0; turn < OVERHEAD_TURNS; turn++) {
+        const double before = coprocess_time(&without);
+        const double counting = coprocess_time(&with) + coprocess_time(&with);
+        share[turn] = counting / (before + coprocess_time(&without)) - 1.0;
     }
-    return with / without - 1.0;
+    coprocess_end(&with);
+    coprocess_end(&without);
+    return median(share, OVERHEAD_TURNS);
 }
 
 static void write_block(FILE *json, int block, const struct rates *r)
@@ -192,10 +237,9 @@ static void write_block(FILE *json, int block, const struct rates *r)
     fprintf(json,
             "    {\"block\": %d, \"tile_gemm_gflops\": %.2f, \"attention_gflops\": %.2f, "
             "\"ratio_to_tile_gemm\": %.4f, \"ratio_to_gemm_2048\": %.4f}",
-            block, r->tile_gemm / 1e9, r->attention / 1e9, r->attention / r->tile_gemm,
-            r->attention / r->gemm);
+            block, r->tile_gemm / 1e9, r->attention / 1e9, r->to_tile_gemm, r->to_gemm);
     printf("%6d %14.1f %14.1f %14.3f %14.3f\n", block, r->tile_gemm / 1e9, r->attention / 1e9,
-           r->attention / r->tile_gemm, r->attention / r->gemm);
+           r->to_tile_gemm, r->to_gemm);
 }
 
 static int run_all(const struct arrays *x, const char *self, const char *uncounted,
@@ -231,14 +275,14 @@ int main(int argc, char **argv)
 {
     struct arrays x = make_arrays();
     int code = 0;
-    if (argc == 2 && strcmp(argv[1], "--time") == 0)
-        printf("%.6f\n", best_time(&x));
+    if (argc == 2 && strcmp(argv[1], "--serve") == 0)
+        serve(&x);
     else if (argc == 3)
         code = run_all(&x, argv[0], argv[1], argv[2]);
     else
         code = 2;
     if (code == 2 && argc != 3)
-        fprintf(stderr, "usage: simulator UNCOUNTED OUT.json | simulator --time\n");
+        fprintf(stderr, "usage: simulator UNCOUNTED OUT.json | simulator --serve\n");
     free_arrays(&x);
     return code;
 }

@@ -139,6 +139,7 @@ static int64_t block_reset(struct thread_block *b, const struct run *run, int64_
            (size_t)run->gpu->tensor_count * sizeof b->counters.tensor[0]);
     b->counters.flops = (struct flops){0};
     b->tile_count = 0;
+    memset(b->ahead, 0, sizeof b->ahead);
     for (int level = 0; level < LEVEL_COUNT; level++)
         b->used[level] = 0;
     return axis_weight(&run->axis[0], k[0]) * axis_weight(&run->axis[1], k[1]) *

@@ -20,6 +20,7 @@
 #define FLASHLAB_CORE_LAUNCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/machine.h"
@@ -98,6 +99,12 @@ struct counters {
     struct flops flops;
 };
 
+/* Host bytes that a thread block is about to read: see core/read_ahead.h. */
+struct read_ahead {
+    const char *next;
+    size_t bytes;
+};
+
 /* One running thread block. Kernels read gpu and x, y, z; the rest belongs to core. */
 struct thread_block {
     struct gpu *gpu;
@@ -110,7 +117,8 @@ struct thread_block {
     int tile_count;
     struct tile_entry tiles[MAX_TILES];
     struct on_chip_storage *storage; /* host memory behind the tiles */
-    struct reduction *reductions;    /* tile_reduce_add() calls not yet applied, oldest first */
+    struct read_ahead ahead[2];
+    struct reduction *reductions; /* tile_reduce_add() calls not yet applied, oldest first */
     struct reduction *last_reduction;
     struct step_list *steps; /* trace records not yet handed over, oldest first */
     struct step_list *last_step;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/on_chip.h"
+#include "core/read_ahead.h"
 #include "core/sectors.h"
 
 /* Most of the host's memory that one tensor may take; beyond it the machine would swap or kill
@@ -33,52 +34,100 @@ static size_t plane_elements(const struct hbm_tensor *t)
     return (size_t)t->rows * (size_t)t->cols;
 }
 
-static char *plane_address(const struct hbm_tensor *t, int plane)
+static size_t plane_bytes(const struct hbm_tensor *t)
 {
-    return (char *)t->data + (size_t)plane * plane_elements(t) * (size_t)dtype_bytes(t->dtype);
+    return plane_elements(t) * (size_t)dtype_bytes(t->dtype);
 }
 
 static void fill_with_nan(struct hbm_tensor *t)
 {
-    const size_t bytes = plane_elements(t) * (size_t)dtype_bytes(t->dtype);
+    const size_t bytes = plane_bytes(t);
 #pragma omp parallel for
     for (int plane = 0; plane < t->planes; plane++)
-        memset(plane_address(t, plane), 0xff, bytes); /* all ones is a NaN in every dtype */
+        memset((char *)t->own + (size_t)plane * bytes, 0xff, bytes); /* a NaN in every dtype */
+}
+
+/* The tensor, next on the GPU, without elements. */
+static void describe_tensor(struct hbm_tensor *t, struct gpu *gpu, const char *name,
+                            enum dtype dtype, int planes, int rows, int cols)
+{
+    CHECK(planes > 0 && rows > 0 && cols > 0, "%s: shape %d x %d x %d", name, planes, rows,
+          cols);
+    CHECK(gpu->tensor_count < MAX_TENSORS, "more than %d tensors on one GPU", MAX_TENSORS);
+    *t = (struct hbm_tensor){.name = name,
+                             .dtype = dtype,
+                             .planes = planes,
+                             .rows = rows,
+                             .cols = cols,
+                             .id = gpu->tensor_count};
+}
+
+static void enter_tensor(struct gpu *gpu, const struct hbm_tensor *t)
+{
+    gpu->tensor_name[gpu->tensor_count++] = t->name;
+}
+
+/* Memory of the tensor's own for its elements. */
+static enum status alloc_elements(struct hbm_tensor *t, struct error *error)
+{
+    int64_t bytes;
+    if (__builtin_mul_overflow((int64_t)t->rows * t->cols, t->planes, &bytes) ||
+        __builtin_mul_overflow(bytes, dtype_bytes(t->dtype), &bytes) || bytes > host_memory())
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "tensor %s of %d x %d x %d %s: larger than the host's memory", t->name,
+                         t->planes, t->rows, t->cols, dtype_name(t->dtype));
+    t->data = t->own = alloc_pages((size_t)bytes);
+    if (!t->own)
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "tensor %s: the host cannot allocate %lld bytes", t->name,
+                         (long long)bytes);
+    return STATUS_OK;
+}
+
+/* Host floats -> the tensor's own memory. */
+static void encode(struct hbm_tensor *dst, const float *src)
+{
+#pragma omp parallel for
+    for (int plane = 0; plane < dst->planes; plane++)
+        dtype_encode((char *)dst->own + (size_t)plane * plane_bytes(dst), dst->dtype,
+                     src + (size_t)plane * plane_elements(dst), plane_elements(dst));
 }
 
 enum status hbm_alloc(struct hbm_tensor *t, struct gpu *gpu, const char *name, enum dtype dtype,
                       int planes, int rows, int cols, struct error *error)
 {
-    CHECK(planes > 0 && rows > 0 && cols > 0, "%s: shape %d x %d x %d", name, planes, rows,
-          cols);
-    CHECK(gpu->tensor_count < MAX_TENSORS, "more than %d tensors on one GPU", MAX_TENSORS);
-    *t = (struct hbm_tensor){name, dtype, planes, rows, cols, gpu->tensor_count, NULL, 0};
+    describe_tensor(t, gpu, name, dtype, planes, rows, cols);
     if (gpu->mode == GPU_DATA) {
-        int64_t bytes;
-        if (__builtin_mul_overflow((int64_t)rows * cols, planes, &bytes) ||
-            __builtin_mul_overflow(bytes, dtype_bytes(dtype), &bytes) || bytes > host_memory())
-            return error_set(error, STATUS_OUT_OF_MEMORY,
-                             "tensor %s of %d x %d x %d %s: larger than the host's memory",
-                             name, planes, rows, cols, dtype_name(dtype));
-        t->bytes = (size_t)bytes;
-        t->data = alloc_pages(t->bytes);
-        if (!t->data)
-            return error_set(error, STATUS_OUT_OF_MEMORY,
-                             "tensor %s: the host cannot allocate %zu bytes", name, t->bytes);
+        if (alloc_elements(t, error))
+            return error->status;
         fill_with_nan(t);
     }
-    gpu->tensor_name[gpu->tensor_count++] = name;
+    enter_tensor(gpu, t);
+    return STATUS_OK;
+}
+
+enum status hbm_alloc_input(struct hbm_tensor *t, struct gpu *gpu, const char *name,
+                            enum dtype dtype, int planes, int rows, int cols,
+                            const float *values, struct error *error)
+{
+    describe_tensor(t, gpu, name, dtype, planes, rows, cols);
+    t->input = true;
+    if (gpu->mode == GPU_DATA && dtype == DTYPE_F32) {
+        t->data = values;
+    } else if (gpu->mode == GPU_DATA) {
+        if (alloc_elements(t, error))
+            return error->status;
+        encode(t, values);
+    }
+    enter_tensor(gpu, t);
     return STATUS_OK;
 }
 
 void hbm_upload(struct hbm_tensor *dst, const float *src)
 {
-    if (!dst->data)
-        return;
-#pragma omp parallel for
-    for (int plane = 0; plane < dst->planes; plane++)
-        dtype_encode(plane_address(dst, plane), dst->dtype,
-                     src + (size_t)plane * plane_elements(dst), plane_elements(dst));
+    CHECK(!dst->input, "upload to the input tensor %s", dst->name);
+    if (dst->own)
+        encode(dst, src);
 }
 
 void hbm_download(float *dst, const struct hbm_tensor *src)
@@ -87,13 +136,14 @@ void hbm_download(float *dst, const struct hbm_tensor *src)
 #pragma omp parallel for
     for (int plane = 0; plane < src->planes; plane++)
         dtype_decode(dst + (size_t)plane * plane_elements(src), src->dtype,
-                     plane_address(src, plane), plane_elements(src));
+                     (const char *)src->data + (size_t)plane * plane_bytes(src),
+                     plane_elements(src));
 }
 
 void hbm_free(struct hbm_tensor *t)
 {
-    free(t->data);
-    t->data = NULL;
+    free(t->own);
+    t->data = t->own = NULL;
 }
 
 /* Element index of (plane, row, col). */
@@ -102,9 +152,14 @@ static int64_t element_index(const struct hbm_tensor *t, int plane, int row, int
     return ((int64_t)plane * t->rows + row) * t->cols + col;
 }
 
-static char *element_address(const struct hbm_tensor *t, int64_t index)
+static const char *element_address(const struct hbm_tensor *t, int64_t index)
 {
-    return (char *)t->data + index * dtype_bytes(t->dtype);
+    return (const char *)t->data + index * dtype_bytes(t->dtype);
+}
+
+static char *writable_address(const struct hbm_tensor *t, int64_t index)
+{
+    return (char *)t->own + index * dtype_bytes(t->dtype);
 }
 
 static int min(int a, int b)
@@ -129,9 +184,16 @@ static struct window window_of(const struct hbm_tensor *t, int plane, int row, i
                            min(tile->cols, t->cols - col)};
 }
 
+static void check_direction(const struct hbm_tensor *t, enum direction direction)
+{
+    CHECK(direction == DIRECTION_READ || !t->input, "a kernel writes to the input tensor %s",
+          t->name);
+}
+
 static void count_tile(const struct hbm_tensor *t, enum direction direction,
                        const struct window *w, const struct tile *tile)
 {
+    check_direction(t, direction);
 #ifndef FLASHLAB_UNCOUNTED
     struct thread_block *b = tile->block;
     const int bytes = dtype_bytes(t->dtype);
@@ -149,6 +211,29 @@ static void count_tile(const struct hbm_tensor *t, enum direction direction,
 #endif
 }
 
+void tile_detach(struct tile *t)
+{
+    memcpy(t->own, t->data, (size_t)t->rows * (size_t)t->cols * sizeof *t->own);
+    t->data = t->own;
+}
+
+/* Loads whole rows of the tensor. Floats that stay what they are need no copy, which would cost
+ * the host 4 % of a FlashAttention run. */
+static void load_rows(struct tile *dst, const struct hbm_tensor *src, const struct window *w)
+{
+    const char *from = element_address(src, w->first);
+    const size_t count = (size_t)w->rows * (size_t)w->cols;
+    const size_t bytes = count * (size_t)dtype_bytes(src->dtype);
+    const bool more = w->first % plane_elements(src) + 2 * count <= plane_elements(src);
+    read_ahead_expect(dst->block, from + bytes, more ? bytes : 0);
+    if (src->input && src->dtype == DTYPE_F32 && w->rows == dst->rows) {
+        dst->data = (const float *)from;
+    } else {
+        dtype_decode(dst->own, src->dtype, from, count);
+        dst->data = dst->own;
+    }
+}
+
 void tile_load(struct tile *dst, const struct hbm_tensor *src, int plane, int row, int col)
 {
     CHECK(dst->dtype == src->dtype || dst->dtype == DTYPE_F32,
@@ -160,18 +245,18 @@ void tile_load(struct tile *dst, const struct hbm_tensor *src, int plane, int ro
         return;
     const size_t width = (size_t)dst->cols;
     if (w.cols == src->cols && w.cols == dst->cols) {
-        dtype_decode(dst->data, src->dtype, element_address(src, w.first),
-                     (size_t)w.rows * width);
+        load_rows(dst, src, &w);
     } else {
         for (int r = 0; r < w.rows; r++) {
-            float *line = dst->data + (size_t)r * width;
+            float *line = dst->own + (size_t)r * width;
             dtype_decode(line, src->dtype,
                          element_address(src, w.first + (int64_t)r * src->cols),
                          (size_t)w.cols);
             memset(line + w.cols, 0, (width - (size_t)w.cols) * sizeof(float));
         }
+        dst->data = dst->own;
     }
-    memset(dst->data + (size_t)w.rows * width, 0,
+    memset(dst->own + (size_t)w.rows * width, 0,
            (size_t)(dst->rows - w.rows) * width * sizeof(float));
 }
 
@@ -182,7 +267,7 @@ void tile_store(struct hbm_tensor *dst, int plane, int row, int col, const struc
     if (!src->data)
         return;
     for (int r = 0; r < w.rows; r++)
-        dtype_encode(element_address(dst, w.first + (int64_t)r * dst->cols), dst->dtype,
+        dtype_encode(writable_address(dst, w.first + (int64_t)r * dst->cols), dst->dtype,
                      src->data + (size_t)r * (size_t)src->cols, (size_t)w.cols);
 }
 
@@ -224,7 +309,7 @@ void reductions_apply(struct thread_block *b)
 {
     while (b->reductions) {
         struct reduction *first = b->reductions;
-        float *base = first->tensor->data;
+        float *base = first->tensor->own;
         for (int r = 0; r < first->window.rows; r++)
             for (int c = 0; c < first->window.cols; c++)
                 base[first->window.first + (int64_t)r * first->tensor->cols + c] +=
@@ -240,6 +325,7 @@ static void count_warp(struct thread_block *b, const struct hbm_tensor *t,
 {
     CHECK(plane >= 0 && plane < t->planes && active >= 1 && active <= WARP_LANES,
           "request of %d lanes to plane %d of tensor %s", active, plane, t->name);
+    check_direction(t, direction);
     const int64_t end = (int64_t)t->rows * t->cols;
     for (int lane = 0; lane < active; lane++)
         CHECK(element[lane] >= 0 && element[lane] < end,
@@ -276,5 +362,5 @@ void warp_store(struct thread_block *b, struct hbm_tensor *dst, int plane,
         return;
     const int64_t base = element_index(dst, plane, 0, 0);
     for (int lane = 0; lane < active; lane++)
-        dtype_encode(element_address(dst, base + element[lane]), dst->dtype, &value[lane], 1);
+        dtype_encode(writable_address(dst, base + element[lane]), dst->dtype, &value[lane], 1);
 }

@@ -1,10 +1,11 @@
 /* HBM tensors and on-chip tiles, and the only ways to move data between them: counted calls.
  *
  * Interface:
- *   Host side: hbm_alloc, hbm_upload, hbm_download, hbm_free. Not counted: the host's copies
- *   are not the kernel's traffic.
+ *   Host side: hbm_alloc, hbm_alloc_input, hbm_upload, hbm_download, hbm_free. Not counted: the
+ *   host's copies are not the kernel's traffic.
  *   Block side: tile_alloc, tile_load, tile_store, tile_reduce_add move tiles;
- *   warp_load, warp_store move one element a lane.
+ *   warp_load, warp_store move one element a lane. tile.data is read as it is, written through
+ *   tile_writable().
  *   Destination first, like memcpy. Plane, row and col are element indices.
  *
  * A tile moves as a warp-wide copy loop moves it: element e of the part of the tile that lies
@@ -18,6 +19,7 @@
 #ifndef FLASHLAB_CORE_MEMORY_H
 #define FLASHLAB_CORE_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,9 +36,10 @@ struct hbm_tensor {
     const char *name; /* static */
     enum dtype dtype;
     int planes, rows, cols;
-    int id;       /* index in the counters */
-    void *data;   /* encoded elements; NULL in counts-only mode. Opaque to kernels. */
-    size_t bytes; /* of data */
+    int id;           /* index in the counters */
+    bool input;       /* kernels only read it */
+    const void *data; /* encoded elements; NULL in counts-only mode. Opaque to kernels. */
+    void *own;        /* core only: data is this, or the caller's array */
 };
 
 /* A tile in on-chip memory: rows x cols floats, row-major, each representable in dtype. */
@@ -46,12 +49,21 @@ struct tile {
     enum level level;
     enum dtype dtype;
     int rows, cols;
-    float *data; /* NULL in counts-only mode. Lives until the block ends. */
+    const float *data; /* NULL in counts-only mode. Lives until the block ends. */
+    float *own;        /* core only: data is this, or the bytes of an input tensor */
 };
 
 /* Allocates a tensor on the GPU, its elements NaN. name is kept, not copied. */
 enum status hbm_alloc(struct hbm_tensor *t, struct gpu *gpu, const char *name, enum dtype dtype,
                       int planes, int rows, int cols, struct error *error);
+
+/* The same for a tensor that kernels only read, with its elements: host floats in C order,
+ * which stay as they are until hbm_free(). What is not written need not be copied: an F32
+ * tensor stands for the host's array, and whole rows of it that a tile holds do too. values is
+ * not looked at in counts-only mode. */
+enum status hbm_alloc_input(struct hbm_tensor *t, struct gpu *gpu, const char *name,
+                            enum dtype dtype, int planes, int rows, int cols,
+                            const float *values, struct error *error);
 
 /* Host floats (planes * rows * cols, C order) -> HBM, rounded to the tensor's dtype. */
 void hbm_upload(struct hbm_tensor *dst, const float *src);
@@ -66,6 +78,17 @@ void hbm_free(struct hbm_tensor *t);
  * those of the dtype. */
 void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const char *name,
                 enum dtype dtype, int rows, int cols);
+
+/* Core only: makes the tile hold its own copy of what it stands for. */
+void tile_detach(struct tile *t);
+
+/* The tile's floats, to write to; NULL in counts-only mode. */
+static inline float *tile_writable(struct tile *t)
+{
+    if (t->data != t->own)
+        tile_detach(t);
+    return t->own;
+}
 
 /* HBM -> tile, from (row, col) of the plane on. The tile's dtype is the tensor's, or F32. */
 void tile_load(struct tile *dst, const struct hbm_tensor *src, int plane, int row, int col);

@@ -64,7 +64,7 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
     CHECK(b->tile_count < MAX_TILES, "%s: more than %d tiles", b->launch->name, MAX_TILES);
     const int slot = b->tile_count++;
     const size_t count = (size_t)rows * (size_t)cols;
-    *t = (struct tile){b, name, level, dtype, rows, cols, NULL};
+    *t = (struct tile){b, name, level, dtype, rows, cols, NULL, NULL};
     b->tiles[slot] = (struct tile_entry){name, level, (int64_t)count * dtype_bytes(dtype)};
     b->used[level] += b->tiles[slot].bytes;
     if (b->used[level] > b->capacity[level] || b->error.status == STATUS_ON_CHIP_FULL) {
@@ -73,8 +73,8 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
     }
     if (b->gpu->mode == GPU_COUNTS || block_failed(b))
         return;
-    t->data = slot_floats(b->storage, slot, count);
-    if (!t->data) {
+    t->data = t->own = slot_floats(b->storage, slot, count);
+    if (!t->own) {
         error_format(&b->error, STATUS_OUT_OF_MEMORY,
                      "%s: the host has no memory for tile %s of %d x %d floats",
                      b->launch->name, name, rows, cols);
@@ -82,5 +82,5 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
     }
     /* A kernel that uses what it never loaded gets NaN, not what an earlier block left. */
     for (size_t i = 0; i < count; i++)
-        t->data[i] = NAN;
+        t->own[i] = NAN;
 }

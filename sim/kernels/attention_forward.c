@@ -59,13 +59,16 @@ enum status simulation_check(const struct simulation *s, struct error *error)
 }
 
 static enum status alloc_tensors(struct attention_tensors *t, struct gpu *gpu,
-                                 const struct attention *a, struct error *error)
+                                 const struct attention *a, const float *q, const float *k,
+                                 const float *v, struct error *error)
 {
     const int planes_q = attention_planes_q(a), planes_kv = attention_planes_kv(a);
     const enum dtype dtype = a->dtype;
-    if (hbm_alloc(&t->Q, gpu, "Q", dtype, planes_q, a->seqlen_q, a->head_dim, error) ||
-        hbm_alloc(&t->K, gpu, "K", dtype, planes_kv, a->seqlen_k, a->head_dim, error) ||
-        hbm_alloc(&t->V, gpu, "V", dtype, planes_kv, a->seqlen_k, a->head_dim_v, error) ||
+    if (hbm_alloc_input(&t->Q, gpu, "Q", dtype, planes_q, a->seqlen_q, a->head_dim, q, error) ||
+        hbm_alloc_input(&t->K, gpu, "K", dtype, planes_kv, a->seqlen_k, a->head_dim, k,
+                        error) ||
+        hbm_alloc_input(&t->V, gpu, "V", dtype, planes_kv, a->seqlen_k, a->head_dim_v, v,
+                        error) ||
         hbm_alloc(&t->O, gpu, "O", dtype, planes_q, a->seqlen_q, a->head_dim_v, error) ||
         hbm_alloc(&t->LSE, gpu, "LSE", DTYPE_F32, planes_q, a->seqlen_q, 1, error))
         return error->status;
@@ -96,13 +99,9 @@ enum status attention_simulate(struct simulation *s, const float *q, const float
         return error->status;
     start_gpu(s, GPU_DATA);
     struct attention_tensors t = {0};
-    enum status status = alloc_tensors(&t, &s->gpu, &s->attention, error);
-    if (status == STATUS_OK) {
-        hbm_upload(&t.Q, q);
-        hbm_upload(&t.K, k);
-        hbm_upload(&t.V, v);
+    enum status status = alloc_tensors(&t, &s->gpu, &s->attention, q, k, v, error);
+    if (status == STATUS_OK)
         status = kernels[s->algorithm](&s->gpu, &s->attention, &t, error);
-    }
     if (status == STATUS_OK) {
         hbm_download(o, &t.O);
         hbm_download(lse, &t.LSE);
@@ -117,7 +116,7 @@ enum status attention_count(struct simulation *s, struct error *error)
         return error->status;
     start_gpu(s, GPU_COUNTS);
     struct attention_tensors t = {0};
-    if (alloc_tensors(&t, &s->gpu, &s->attention, error))
+    if (alloc_tensors(&t, &s->gpu, &s->attention, NULL, NULL, NULL, error))
         return error->status;
     return kernels[s->algorithm](&s->gpu, &s->attention, &t, error);
 }

@@ -38,7 +38,7 @@ static void score(struct tile *S, const struct attention_args *args, int plane, 
     }
     count_flops(b, 2 * Q->cols, 1, 0);
     if (S->data)
-        S->data[0] = args->a->scale * sum;
+        tile_writable(S)[0] = args->a->scale * sum;
 }
 
 /* O <- O + P * (row j of V) */
@@ -51,7 +51,7 @@ static void add_value_row(struct tile *O, const struct tile *P,
         const int lanes =
             load_row_part(O->block, v, V, attention_kv_plane(args->a, plane), j, c);
         for (int lane = 0; O->data && lane < lanes; lane++)
-            O->data[c + lane] += P->data[0] * v[lane];
+            tile_writable(O)[c + lane] += P->data[0] * v[lane];
     }
     count_flops(O->block, 2 * V->cols, 0, 0);
 }

@@ -32,7 +32,7 @@ static inline int part_load(struct tile *x, const struct hbm_tensor *src, int ro
     part_elements(element, src, row, col);
     warp_load(x->block, value, src, 0, element, lanes);
     for (int lane = 0; x->data && lane < lanes; lane++)
-        x->data[lane] = value[lane];
+        tile_writable(x)[lane] = value[lane];
     return lanes;
 }
 

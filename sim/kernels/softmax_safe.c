@@ -15,7 +15,7 @@ static void add_to_sum(struct tile *l, const struct tile *x, int lanes)
 {
     count_flops(l->block, 0, lanes, 0);
     for (int lane = 0; l->data && lane < lanes; lane++)
-        l->data[0] += x->data[lane];
+        tile_writable(l)[0] += x->data[lane];
 }
 
 static void softmax_safe_block(struct thread_block *b, const void *arguments)

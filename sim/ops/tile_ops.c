@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/read_ahead.h"
 #include "ops/exp.h"
 
 #ifdef __clang__ /* it does not vectorise a maximum without -ffast-math, and says so */
@@ -43,18 +44,24 @@ static void check_column(const struct tile *column, const struct tile *t, int ro
           column->name, column->rows, column->cols, rows, t->name);
 }
 
-static float *row_of(const struct tile *t, int row)
+static const float *row_of(const struct tile *t, int row)
 {
     return t->data + (size_t)row * (size_t)t->cols;
+}
+
+static float *writable_row(struct tile *t, int row)
+{
+    return tile_writable(t) + (size_t)row * (size_t)t->cols;
 }
 
 void tile_fill(struct tile *t, float value)
 {
     if (!t->data)
         return;
+    float *data = tile_writable(t);
     const size_t count = (size_t)t->rows * (size_t)t->cols;
     for (size_t i = 0; i < count; i++)
-        t->data[i] = value;
+        data[i] = value;
 }
 
 void tile_copy(struct tile *dst, const struct tile *src)
@@ -63,7 +70,8 @@ void tile_copy(struct tile *dst, const struct tile *src)
     CHECK(dst->rows == src->rows && dst->cols == src->cols, "copy of tile %s of %d x %d to %s",
           src->name, src->rows, src->cols, dst->name);
     if (dst->data)
-        memcpy(dst->data, src->data, (size_t)dst->rows * (size_t)dst->cols * sizeof *dst->data);
+        memcpy(tile_writable(dst), src->data,
+               (size_t)dst->rows * (size_t)dst->cols * sizeof *dst->data);
 }
 
 void tile_round(struct tile *t, enum dtype dtype, int rows, int cols)
@@ -71,7 +79,7 @@ void tile_round(struct tile *t, enum dtype dtype, int rows, int cols)
     if (!has_data(t, rows, cols) || dtype == DTYPE_F32)
         return;
     for (int r = 0; r < rows; r++)
-        dtype_round(row_of(t, r), dtype, row_of(t, r), (size_t)cols);
+        dtype_round(writable_row(t, r), dtype, row_of(t, r), (size_t)cols);
 }
 
 void tile_scores(struct tile *S, const struct tile *Q, const struct tile *K, int rows, int cols,
@@ -86,12 +94,16 @@ void tile_scores(struct tile *S, const struct tile *Q, const struct tile *K, int
     count_flops(S->block, (int64_t)2 * rows * cols * d, (int64_t)rows * cols, 0);
     if (!has_data(S, rows, cols))
         return;
+    /* S is cleared here and added to, as that is faster than BLAS's own way to overwrite it. */
+    for (int r = 0; r < rows; r++)
+        memset(writable_row(S, r), 0, (size_t)cols * sizeof(float));
     /* BLAS does not look at the operands if the factor is 0, and would hide their NaNs. */
     cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, cols, d,
-                scale == 0.0f ? 1.0f : scale, Q->data, d, K->data, d, 0.0f, S->data, S->cols);
+                scale == 0.0f ? 1.0f : scale, Q->data, d, K->data, d, 1.0f, tile_writable(S),
+                S->cols);
     for (int r = 0; scale == 0.0f && r < rows; r++)
         for (int c = 0; c < cols; c++)
-            row_of(S, r)[c] *= scale;
+            writable_row(S, r)[c] *= scale;
 }
 
 /* How many of the keys col0 .. col0 + cols - 1 the query may see: the first so many. */
@@ -122,7 +134,7 @@ void tile_add_product(struct tile *O, const struct tile *P, const struct tile *V
     count_flops(O->block, (int64_t)2 * rows * cols * dv, 0, 0);
     if (has_data(O, rows, dv))
         cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, rows, dv, cols, 1.0f, P->data,
-                    P->cols, V->data, dv, 1.0f, O->data, dv);
+                    P->cols, V->data, dv, 1.0f, tile_writable(O), dv);
 }
 
 void tile_add_masked_product(struct tile *O, const struct tile *P, const struct tile *V,
@@ -138,7 +150,7 @@ void tile_add_masked_product(struct tile *O, const struct tile *P, const struct 
         const int visible = visible_of(a, row0 + r, col0, cols);
         if (visible > 0)
             cblas_sgemv(CblasRowMajor, CblasTrans, visible, O->cols, 1.0f, V->data, V->cols,
-                        row_of(P, r), 1, 1.0f, row_of(O, r), 1);
+                        row_of(P, r), 1, 1.0f, writable_row(O, r), 1);
     }
 }
 
@@ -149,7 +161,7 @@ void tile_mask(struct tile *S, const struct attention *a, int row0, int col0, in
         return;
     for (int r = 0; r < rows; r++)
         for (int c = visible_of(a, row0 + r, col0, cols); c < cols; c++)
-            row_of(S, r)[c] = -INFINITY;
+            writable_row(S, r)[c] = -INFINITY;
 }
 
 void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S, int rows,
@@ -160,13 +172,14 @@ void tile_row_max(struct tile *m_new, const struct tile *m, const struct tile *S
     count_flops(S->block, 0, (int64_t)rows * cols, 0);
     if (!has_data(S, rows, cols))
         return;
+    float *row_max = tile_writable(m_new);
     for (int r = 0; r < rows; r++) {
         const float *s = row_of(S, r);
         float max = m->data[r];
 #pragma omp simd reduction(largest : max)
         for (int c = 0; c < cols; c++) /* NaN is passed over; exp brings it back */
             max = s[c] > max ? s[c] : max;
-        m_new->data[r] = max;
+        row_max[r] = max;
     }
 }
 
@@ -191,7 +204,7 @@ void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
     if (!has_data(S, rows, cols))
         return;
     for (int r = 0; r < rows; r++)
-        exp_row(row_of(S, r), cols, shift_of(m->data[r]));
+        exp_row(writable_row(S, r), cols, shift_of(m->data[r]));
 }
 
 /* Rows r .. r + 3 of S <- exp(S - m), and their sums. Four at a time keep a core busier: the
@@ -199,8 +212,8 @@ void tile_exp(struct tile *S, const struct tile *m, int rows, int cols)
 static void exp_sum_four_rows(float sum[4], struct tile *S, const struct tile *m, int r,
                               int cols)
 {
-    float *s0 = row_of(S, r), *s1 = row_of(S, r + 1), *s2 = row_of(S, r + 2),
-          *s3 = row_of(S, r + 3);
+    float *s0 = writable_row(S, r), *s1 = writable_row(S, r + 1), *s2 = writable_row(S, r + 2),
+          *s3 = writable_row(S, r + 3);
     const float m0 = shift_of(m->data[r]), m1 = shift_of(m->data[r + 1]),
                 m2 = shift_of(m->data[r + 2]), m3 = shift_of(m->data[r + 3]);
     float sum0 = 0.0f, sum1 = 0.0f, sum2 = 0.0f, sum3 = 0.0f;
@@ -220,9 +233,9 @@ static void exp_sum_four_rows(float sum[4], struct tile *S, const struct tile *m
 /* The same for one row. */
 static float exp_sum_row(struct tile *S, const struct tile *m, int r, int cols)
 {
-    const float *s = row_of(S, r);
+    float *s = writable_row(S, r);
     float sum = 0.0f;
-    exp_row(row_of(S, r), cols, shift_of(m->data[r]));
+    exp_row(s, cols, shift_of(m->data[r]));
 #pragma omp simd reduction(+ : sum)
     for (int k = 0; k < cols; k++)
         sum += s[k];
@@ -238,15 +251,18 @@ void tile_exp_sum(struct tile *S, const struct tile *m, struct tile *l, const st
     count_flops(S->block, 0, 2 * (int64_t)rows * cols + rows, (int64_t)rows * cols);
     if (!has_data(S, rows, cols))
         return;
+    float *sums = tile_writable(l);
     for (int r = 0; r < rows;) {
         float sum[4];
+        if (r / 4 < READ_AHEAD_CALLS)
+            read_ahead(S->block, r / 4);
         const int together = r + 4 <= rows ? 4 : 1;
         if (together == 4)
             exp_sum_four_rows(sum, S, m, r, cols);
         else
             sum[0] = exp_sum_row(S, m, r, cols);
         for (int k = 0; k < together; k++, r++)
-            l->data[r] = c->data[r] * l->data[r] + sum[k];
+            sums[r] = c->data[r] * sums[r] + sum[k];
     }
 }
 
@@ -258,8 +274,9 @@ void tile_correction(struct tile *c, const struct tile *m, const struct tile *m_
     count_flops(c->block, 0, rows, rows);
     if (!has_data(c, rows, 1))
         return;
+    float *factor = tile_writable(c);
     for (int r = 0; r < rows; r++)
-        c->data[r] = exp_f32(m->data[r] - shift_of(m_new->data[r]));
+        factor[r] = exp_f32(m->data[r] - shift_of(m_new->data[r]));
 }
 
 void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
@@ -269,7 +286,7 @@ void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
     if (!has_data(O, rows, cols))
         return;
     for (int r = 0; r < rows; r++) {
-        float *o = row_of(O, r);
+        float *o = writable_row(O, r);
         const float factor = c->data[r];
         if (factor == 1.0f)
             continue; /* the maximum did not move: nothing changes */
@@ -286,7 +303,7 @@ void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols)
     if (!has_data(O, rows, cols))
         return;
     for (int r = 0; r < rows; r++) {
-        float *o = row_of(O, r);
+        float *o = writable_row(O, r);
         const float sum = l->data[r];
         for (int k = 0; k < cols; k++)
             o[k] = sum == 0.0f ? 0.0f : o[k] / sum;
@@ -301,6 +318,7 @@ void tile_log_sum_exp(struct tile *L, const struct tile *m, const struct tile *l
     count_flops(L->block, 0, 2 * (int64_t)rows, 0);
     if (!has_data(L, rows, 1))
         return;
+    float *lse = tile_writable(L);
     for (int r = 0; r < rows; r++)
-        L->data[r] = l->data[r] == 0.0f ? -INFINITY : m->data[r] + logf(l->data[r]);
+        lse[r] = l->data[r] == 0.0f ? -INFINITY : m->data[r] + logf(l->data[r]);
 }

@@ -122,7 +122,7 @@ void move_block(struct thread_block *b, const void *args)
     tile_alloc(&tile, b, LEVEL_SRAM, "tile", move->dtype, move->rows, move->cols);
     const bool load = move->direction == DIRECTION_READ;
     if (!load && tile.data)
-        memcpy(tile.data, move->values, bytes);
+        memcpy(tile_writable(&tile), move->values, bytes);
     if (load)
         tile_load(&tile, move->tensor, move->plane, move->row, move->col);
     else if (move->direction == DIRECTION_WRITE)
