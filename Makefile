@@ -52,12 +52,13 @@ RANDOM123_CFLAGS ?= $(call prefix_cflags,$(RANDOM123_PREFIX))
 # No warnings: instrumented code looks worse to the compilers than it is, and the plain builds warn.
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
                  -fno-omit-frame-pointer -w)
-ALL_CFLAGS = -std=gnu11 -Isim -Ilessons $(CFLAGS) $(ARCH_FLAGS) $(WARNINGS) -fopenmp -fno-math-errno \
+ALL_CFLAGS = -std=gnu11 -I. -Isim -Ilessons $(CFLAGS) $(ARCH_FLAGS) $(WARNINGS) -fopenmp -fno-math-errno \
              -fno-trapping-math -ffp-contract=fast $(sanitize_flags) $(OPENBLAS_CFLAGS) $(CJSON_CFLAGS) \
              $(RANDOM123_CFLAGS) $(if $(UNCOUNTED),-DFLASHLAB_UNCOUNTED) $(EXTRA_CFLAGS)
-ALL_LIBS = $(OPENBLAS_LIBS) $(CJSON_LIBS) -lm
+ALL_LIBS = $(OPENBLAS_LIBS) $(CJSON_LIBS) -lm -ldl
 # Lessons find lessons/data and plots/ from wherever they are started.
-LESSON_CFLAGS = -DFLASHLAB_ROOT='"$(CURDIR)"'
+LESSON_CFLAGS = -DFLASHLAB_ROOT='"$(CURDIR)"' \
+                -DFLASHLAB_CUDA_LIBRARY='"$(abspath $(BUILD))/libflashlab_cuda.so"'
 # Tests of the command line run the tool of their own build.
 TEST_CFLAGS = -Itests -DFLASHLAB_TOOL='"$(abspath $(BUILD))/flashlab"' $(CMOCKA_CFLAGS)
 # The flags of one source file.
@@ -65,7 +66,8 @@ flags_of = $(ALL_CFLAGS) $(if $(filter lessons/%,$(1)),$(LESSON_CFLAGS)) \
            $(if $(filter tests/%,$(1)),$(TEST_CFLAGS))
 
 SIM_SOURCES := $(wildcard sim/core/*.c sim/ops/*.c sim/kernels/*.c sim/models/*.c)
-COMMON_SOURCES := $(wildcard lessons/common/*.c)
+# With what the GPU side and a machine without a GPU share.
+COMMON_SOURCES := $(wildcard lessons/common/*.c) cuda/observation.c cuda/counter_names.c
 TOOL_SOURCES := $(wildcard lessons/flashlab*.c)
 LESSON_SOURCES := $(wildcard lessons/[0-9]*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
@@ -81,7 +83,7 @@ FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
 FLAGSHIP := 08_flash_attention
 FIGURES = $(BUILD)/plots
 
-.PHONY: all lib lessons tests run run-lessons plots test bench bench-programs sanitize fuzz \
+.PHONY: all lib lessons tests run run-lessons plots recordings test bench bench-programs sanitize fuzz \
         fuzz-run format format-check tidy check-docs clean help FORCE
 .DELETE_ON_ERROR:
 .SECONDARY:
@@ -107,6 +109,17 @@ plots: $(LESSONS) | $(BUILD)/have/gnuplot ## draw every lesson's figures, PNG an
 	@python3 tests/check_plots.py --self-test
 	@python3 tests/check_plots.py $(FIGURES) $(notdir $(LESSONS))
 
+# traffic_*: the lessons' own problem; steps_*: one whose steps are few enough to keep.
+RECORDED = naive standard flash1 flash2
+recordings: $(BUILD)/flashlab cuda ## record on this machine's GPU what lessons show without one
+	@set -e; for name in $(RECORDED); do \
+	    $(BUILD)/flashlab record --algorithm $$name \
+	        --recording lessons/recordings/traffic_$$name.json; \
+	done; for name in $(filter-out naive,$(RECORDED)); do \
+	    $(BUILD)/flashlab record --algorithm $$name --seqlen 256 --steps \
+	        --recording lessons/recordings/steps_$$name.json; \
+	done
+
 test: tests ## build and run all tests
 	@tests/run_tests.sh $(TESTS)
 
@@ -123,7 +136,7 @@ sanitize: ## run the tests under AddressSanitizer and UBSan
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/sanitize SANITIZE=address,undefined \
 	    CFLAGS='-O1 -g' test
 
-fuzz: ## fuzz the .npy reader and the options, FUZZ_SECONDS each (needs clang)
+fuzz: ## fuzz the readers of files and the options, FUZZ_SECONDS each (needs clang)
 	@command -v $(CLANG) >/dev/null || { echo "fuzz: $(CLANG) not found: apt-get install" \
 	    "clang libclang-rt-dev libomp-dev"; exit 1; }
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='-O1 -g' \
@@ -157,10 +170,16 @@ $(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/flags $(shell find sim lessons test
 	@$(CLANG_TIDY) --quiet $< -- $(call flags_of,$<) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); exit 1; }
 	@touch $@
 
-check-docs: ## check links, commands and pasted output of README.md, docs/ and lessons/
+check-docs: $(BUILD)/flashlab ## check links, commands and pasted output of README.md, docs/ and lessons/
 	@python3 tests/check_docs.py --self-test >$(BUILD)/check_docs_self_test.log || \
 	    { cat $(BUILD)/check_docs_self_test.log; exit 1; }
+	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab --self-test
+	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab --check
 	@python3 tests/check_docs.py
+
+.PHONY: counter-tables
+counter-tables: $(BUILD)/flashlab ## write docs/counters.md anew, fail if any count is not the measured one
+	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab
 
 $(LIBRARY): $(call object,$(SIM_SOURCES))
 	@rm -f $@

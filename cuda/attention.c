@@ -12,6 +12,13 @@ attention_launcher *const attention_launchers[ALGORITHM_COUNT] = {
     [ALGORITHM_FLASH2] = launch_flash2_forward,
 };
 
+attention_launcher *const trace_launchers[ALGORITHM_COUNT] = {
+    [ALGORITHM_NAIVE] = trace_naive_attention,
+    [ALGORITHM_STANDARD] = trace_standard_attention,
+    [ALGORITHM_FLASH1] = trace_flash1_forward,
+    [ALGORITHM_FLASH2] = trace_flash2_forward,
+};
+
 /* Bytes of planes * rows * cols floats. */
 static size_t bytes_of(int planes, int rows, int cols)
 {
@@ -77,8 +84,8 @@ void device_tensors_free(struct device_tensors *t)
     *t = (struct device_tensors){0};
 }
 
-enum status flash1_finish_lse(float *lse, const struct attention *a,
-                              const struct device_tensors *t, struct error *error)
+static enum status flash1_finish_lse(float *lse, const struct attention *a,
+                                     const struct device_tensors *t, struct error *error)
 {
     const size_t bytes = row_bytes(a), count = bytes / sizeof(float);
     float *l = malloc(bytes);
@@ -93,15 +100,20 @@ enum status flash1_finish_lse(float *lse, const struct attention *a,
     return status;
 }
 
-static enum status run(enum algorithm algorithm, const struct attention *a,
-                       const struct device_tensors *t, const float *q, const float *k,
-                       const float *v, float *o, float *lse, struct error *error)
+enum status attention_upload(const struct device_tensors *t, const struct attention *a,
+                             const float *q, const float *k, const float *v,
+                             struct error *error)
 {
-    if (device_upload(t->Q, q, q_bytes(a), error) ||
-        device_upload(t->K, k, k_bytes(a), error) ||
-        device_upload(t->V, v, v_bytes(a), error) ||
-        attention_launchers[algorithm](a, t, error) || stream_wait(t->stream, error) ||
-        device_download(o, t->O, o_bytes(a), error))
+    if (device_upload(t->Q, q, q_bytes(a), error) || device_upload(t->K, k, k_bytes(a), error))
+        return error->status;
+    return device_upload(t->V, v, v_bytes(a), error);
+}
+
+enum status attention_download(float *o, float *lse, enum algorithm algorithm,
+                               const struct attention *a, const struct device_tensors *t,
+                               struct error *error)
+{
+    if (device_download(o, t->O, o_bytes(a), error))
         return error->status;
     if (algorithm == ALGORITHM_FLASH1)
         return flash1_finish_lse(lse, a, t, error);
@@ -115,7 +127,10 @@ enum status attention_on_device(enum algorithm algorithm, const struct attention
     struct device_tensors t;
     if (attention_check(a, error) || device_tensors_alloc(&t, algorithm, a, error))
         return error->status;
-    const enum status status = run(algorithm, a, &t, q, k, v, o, lse, error);
+    const bool failed = attention_upload(&t, a, q, k, v, error) ||
+                        attention_launchers[algorithm](a, &t, error) ||
+                        stream_wait(t.stream, error) ||
+                        attention_download(o, lse, algorithm, a, &t, error);
     device_tensors_free(&t);
-    return status;
+    return failed ? error->status : STATUS_OK;
 }

@@ -12,8 +12,7 @@
  *   device_tensors_free(&t);
  *
  * Shapes are those of kernels/attention_kernels.h, fp32, row-major. Standard attention runs on
- * real tiles: its simulated twin is the one with tiled_gemm. Without nvcc every call returns an
- * error that says so.
+ * real tiles: its simulated twin is the one with tiled_gemm.
  */
 #ifndef FLASHLAB_CUDA_ATTENTION_H
 #define FLASHLAB_CUDA_ATTENTION_H
@@ -33,6 +32,7 @@ struct device_tensors {
     float *Q, *K, *V, *O, *LSE;
     float *S, *P; /* standard attention only: (planes_q, seqlen_q, seqlen_k) */
     float *l, *m; /* flash1 only: (planes_q, seqlen_q); it leaves LSE as it is */
+    void *steps;  /* trace_launchers only: a struct step_buffer; not owned */
     void *stream; /* a cudaStream_t; NULL: the default stream */
 };
 
@@ -49,15 +49,26 @@ attention_launcher launch_flash2_forward;
 /* By enum algorithm. */
 extern attention_launcher *const attention_launchers[ALGORITHM_COUNT];
 
+/* The same of the tracing build, whose kernels write step records to t->steps: see steps.h. */
+attention_launcher trace_naive_attention;
+attention_launcher trace_standard_attention;
+attention_launcher trace_flash1_forward;
+attention_launcher trace_flash2_forward;
+extern attention_launcher *const trace_launchers[ALGORITHM_COUNT];
+
 /* Allocates what the algorithm needs, elements NaN; frees it (also after a failure). */
 enum status device_tensors_alloc(struct device_tensors *t, enum algorithm algorithm,
                                  const struct attention *a, struct error *error);
 void device_tensors_free(struct device_tensors *t);
 
-/* LSE = m + log l on the host, as the simulator does it: FlashAttention-1 itself leaves l and m
- * in HBM. lse: (batch, heads_q, seqlen_q) host floats. */
-enum status flash1_finish_lse(float *lse, const struct attention *a,
-                              const struct device_tensors *t, struct error *error);
+/* Arrays as attention_simulate() takes them. After FlashAttention-1, which leaves l and m in
+ * HBM, lse <- m + log l on the host, as the simulator does it. */
+enum status attention_upload(const struct device_tensors *t, const struct attention *a,
+                             const float *q, const float *k, const float *v,
+                             struct error *error);
+enum status attention_download(float *o, float *lse, enum algorithm algorithm,
+                               const struct attention *a, const struct device_tensors *t,
+                               struct error *error);
 
 /* One run; arrays as attention_simulate() takes them. */
 enum status attention_on_device(enum algorithm algorithm, const struct attention *a,

@@ -11,23 +11,6 @@
 
 #include "cuda/error.h"
 
-static const char *const metrics[COUNTER_COUNT] = {
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum",
-    "l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",
-    "lts__t_sectors.sum",
-    "dram__bytes_read.sum",
-    "dram__bytes_write.sum",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum",
-    "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum",
-    "gpu__time_duration.sum",
-};
-
-const char *counter_metric(enum counter counter)
-{
-    return metrics[counter];
-}
-
 enum { MAX_RANGES = 8 };
 
 struct counters {
@@ -35,7 +18,9 @@ struct counters {
     bool initialized = false;
     CUpti_Profiler_Host_Object *host = nullptr;
     CUpti_RangeProfiler_Object *profiler = nullptr;
-    std::vector<uint8_t> config, image;
+    std::vector<uint8_t> availability, config, image; /* read as long as the objects live */
+    std::vector<const char *> metrics;                /* those that the chip has */
+    std::vector<enum counter> of; /* [metrics.size()]: which counters they are */
 };
 
 static enum status cupti_failed(struct error *error, CUptiResult code, const char *call,
@@ -50,6 +35,10 @@ static enum status cupti_failed(struct error *error, CUptiResult code, const cha
             "have the\nadministrator load the nvidia module with "
             "NVreg_RestrictProfilingToAdminUsers=0\n"
             "(https://developer.nvidia.com/ERR_NVGPUCTRPERM).";
+    else if (code == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
+        advice =
+            "\nAnother profiler watches this process: its counters can be read from what it "
+            "writes\n(flashlab compare --ncu FILE).";
     return error_set(error, STATUS_BAD_ARGUMENT, "%s:%d: %s: %s%s", __FILE__, line, call, name,
                      advice);
 }
@@ -90,28 +79,52 @@ static enum status find_availability(std::vector<uint8_t> *image, CUcontext cont
     return STATUS_OK;
 }
 
-/* The host object and the configuration that collects our metrics. */
+/* Our metrics, without those that the chip lacks: none before Hopper has a copy engine. */
+static enum status find_metrics(struct counters *c, struct error *error)
+{
+    for (int k = 0; k < COUNTER_COUNT; k++) {
+        CUpti_Profiler_Host_GetMetricProperties_Params get = {};
+        get.structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE;
+        get.pHostObject = c->host;
+        get.pMetricName = counter_metric((enum counter)k);
+        const CUptiResult code = cuptiProfilerHostGetMetricProperties(&get);
+        if (code == CUPTI_ERROR_INVALID_METRIC_NAME || code == CUPTI_ERROR_INVALID_PARAMETER)
+            continue;
+        CUPTI_TRY(code, error);
+        c->metrics.push_back(get.pMetricName);
+        c->of.push_back((enum counter)k);
+    }
+    if (c->metrics.empty())
+        return error_set(error, STATUS_BAD_ARGUMENT, "this GPU has none of the counters");
+    return STATUS_OK;
+}
+
+/* The host object. */
 static enum status open_host(struct counters *c, struct error *error)
 {
     CUpti_Device_GetChipName_Params chip = {};
     chip.structSize = CUpti_Device_GetChipName_Params_STRUCT_SIZE;
     CUPTI_TRY(cuptiDeviceGetChipName(&chip), error);
-    std::vector<uint8_t> availability;
-    if (find_availability(&availability, c->context, error))
+    if (find_availability(&c->availability, c->context, error))
         return error->status;
     CUpti_Profiler_Host_Initialize_Params host = {};
     host.structSize = CUpti_Profiler_Host_Initialize_Params_STRUCT_SIZE;
     host.profilerType = CUPTI_PROFILER_TYPE_RANGE_PROFILER;
     host.pChipName = chip.pChipName;
-    host.pCounterAvailabilityImage = availability.data();
+    host.pCounterAvailabilityImage = c->availability.data();
     CUPTI_TRY(cuptiProfilerHostInitialize(&host), error);
     c->host = host.pHostObject;
+    return STATUS_OK;
+}
 
+/* The configuration that collects our metrics. */
+static enum status configure(struct counters *c, struct error *error)
+{
     CUpti_Profiler_Host_ConfigAddMetrics_Params add = {};
     add.structSize = CUpti_Profiler_Host_ConfigAddMetrics_Params_STRUCT_SIZE;
     add.pHostObject = c->host;
-    add.ppMetricNames = (const char **)metrics;
-    add.numMetrics = COUNTER_COUNT;
+    add.ppMetricNames = c->metrics.data();
+    add.numMetrics = c->metrics.size();
     CUPTI_TRY(cuptiProfilerHostConfigAddMetrics(&add), error);
     CUpti_Profiler_Host_GetConfigImageSize_Params size = {};
     size.structSize = CUpti_Profiler_Host_GetConfigImageSize_Params_STRUCT_SIZE;
@@ -137,8 +150,8 @@ static enum status open_profiler(struct counters *c, struct error *error)
     CUpti_RangeProfiler_GetCounterDataSize_Params size = {};
     size.structSize = CUpti_RangeProfiler_GetCounterDataSize_Params_STRUCT_SIZE;
     size.pRangeProfilerObject = c->profiler;
-    size.pMetricNames = (const char **)metrics;
-    size.numMetrics = COUNTER_COUNT;
+    size.pMetricNames = c->metrics.data();
+    size.numMetrics = c->metrics.size();
     size.maxNumOfRanges = MAX_RANGES;
     size.maxNumRangeTreeNodes = MAX_RANGES;
     CUPTI_TRY(cuptiRangeProfilerGetCounterDataSize(&size), error);
@@ -154,7 +167,7 @@ static enum status open_all(struct counters *c, struct error *error)
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     CUPTI_TRY(cuptiProfilerInitialize(&initialize), error);
     c->initialized = true;
-    if (open_host(c, error))
+    if (open_host(c, error) || find_metrics(c, error) || configure(c, error))
         return error->status;
     return open_profiler(c, error);
 }
@@ -251,6 +264,7 @@ static enum status evaluate(struct counter_values *values, int most, int *launch
         return error_set(error, STATUS_BAD_ARGUMENT, "%zu launches, %d expected at most",
                          info.numTotalRanges, most);
     *launches = (int)info.numTotalRanges;
+    std::vector<double> found(c->metrics.size());
     for (int i = 0; i < *launches; i++) {
         CUpti_Profiler_Host_EvaluateToGpuValues_Params get = {};
         get.structSize = CUpti_Profiler_Host_EvaluateToGpuValues_Params_STRUCT_SIZE;
@@ -258,10 +272,14 @@ static enum status evaluate(struct counter_values *values, int most, int *launch
         get.pCounterDataImage = c->image.data();
         get.counterDataImageSize = c->image.size();
         get.rangeIndex = (size_t)i;
-        get.ppMetricNames = (const char **)metrics;
-        get.numMetrics = COUNTER_COUNT;
-        get.pMetricValues = values[i].of;
+        get.ppMetricNames = c->metrics.data();
+        get.numMetrics = c->metrics.size();
+        get.pMetricValues = found.data();
         CUPTI_TRY(cuptiProfilerHostEvaluateToGpuValues(&get), error);
+        for (int k = 0; k < COUNTER_COUNT; k++)
+            values[i].of[k] = -1;
+        for (size_t k = 0; k < found.size(); k++)
+            values[i].of[c->of[k]] = found[k];
     }
     return STATUS_OK;
 }

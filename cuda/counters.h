@@ -16,29 +16,14 @@
 #ifndef FLASHLAB_CUDA_COUNTERS_H
 #define FLASHLAB_CUDA_COUNTERS_H
 
+#include "cuda/counter_names.h"
 #include "cuda/device.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum counter {
-    COUNTER_LOAD_SECTORS,   /* sectors of global loads that the SMs requested */
-    COUNTER_STORE_SECTORS,  /* of global stores */
-    COUNTER_REDUCE_SECTORS, /* of atomics without a result */
-    COUNTER_L2_SECTORS,     /* sectors that L2 served, whoever asked */
-    COUNTER_DRAM_READ_BYTES,
-    COUNTER_DRAM_WRITE_BYTES,
-    COUNTER_SHARED_LOAD_CONFLICTS, /* extra passes over shared memory's banks */
-    COUNTER_SHARED_STORE_CONFLICTS,
-    COUNTER_DURATION_NS,
-    COUNTER_COUNT,
-};
-
-/* The profiler's name: "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum". */
-const char *counter_metric(enum counter counter);
-
-/* Of one launch. All but the duration are whole numbers. */
+/* Of one launch. All but the duration are whole numbers; -1: this GPU does not have it. */
 struct counter_values {
     double of[COUNTER_COUNT];
 };

@@ -1,7 +1,7 @@
 # The CUDA side: kernels, host interface, GPU tests. Included by the top Makefile.
 #
 # NVCC is found on the PATH or in /usr/local/cuda, CUDA_HOME from it; without it every target says
-# so and a stub takes the place of the library. CUDA_ARCH=sm_NN builds for that GPU only.
+# so, and the shared library can do nothing but say so. CUDA_ARCH=sm_NN builds for that GPU only.
 
 NVCC ?= $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 CUDA_HOME ?= $(or $(patsubst %/bin/nvcc,%,$(realpath $(NVCC))),/usr/local/cuda)
@@ -11,24 +11,30 @@ CUDA_ARCH ?=
 CUDA_GENCODE = $(if $(CUDA_ARCH),$(call gencode,$(CUDA_ARCH)),$(call gencode,sm_80) \
                $(call gencode,sm_90a) -gencode arch=compute_90,code=compute_90)
 gencode = -gencode arch=$(1:sm_%=compute_%),code=$(1)
+# The tracing build is for looking, not for speed: PTX, which the driver compiles when it loads it.
+CUDA_TRACE_GENCODE = $(if $(CUDA_ARCH),$(call gencode,$(CUDA_ARCH)), \
+                     -gencode arch=compute_80,code=compute_80)
+CUDA_STEP_ARCHS ?= sm_80 sm_90a
 CUDA_CHECK_ARCHS ?= sm_75 sm_80 sm_86 sm_89 sm_90a sm_100 sm_120
 
 CUDA_INCLUDES = -I. -Isim
 # EXTRA_NVCCFLAGS: -lineinfo for profilers and compute-sanitizer's line numbers.
 NVCCFLAGS = -std=c++17 -O3 $(EXTRA_NVCCFLAGS) --Werror all-warnings \
-            -Xcompiler -Wall,-Wextra,-Werror $(CUDA_INCLUDES)
+            -Xcompiler -Wall,-Wextra,-Werror,-fPIC $(CUDA_INCLUDES)
 # CUPTI lies beside the toolkit's other files or in extras/CUPTI, as the toolkit was installed.
 CUDA_SYSTEM = $(addprefix -isystem $(CUDA_HOME)/,include extras/CUPTI/include)
 CUDA_CFLAGS = -I. -Icuda/tests $(CUDA_SYSTEM)
-CUDA_CXXFLAGS = -std=c++17 -O2 -g -Wall -Wextra -Wshadow -Werror $(CUDA_INCLUDES) $(CUDA_SYSTEM)
+CUDA_CXXFLAGS = -std=c++17 -O2 -g -fPIC -Wall -Wextra -Wshadow -Werror $(CUDA_INCLUDES) $(CUDA_SYSTEM)
 CUDA_LIBS = $(foreach folder,$(CUDA_HOME)/lib64 $(CUDA_HOME)/extras/CUPTI/lib64,\
             -L$(folder) -Wl,-rpath,$(folder)) -lcudart_static -lcupti -lstdc++ -lrt -ldl -lpthread
 
 CUDA_KERNELS := $(wildcard cuda/kernels/*.cu)
+# Compiled a second time, to write step records: see cuda/steps.h.
+CUDA_TRACED := $(patsubst %,cuda/kernels/%.cu,naive_attention standard_attention flash1_forward \
+               flash2_forward)
+# Programs load the shared library when they are asked for a GPU; the GPU tests link with the other.
+CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
-CUDA_STUB := $(BUILD)/libflashlab_cuda_stub.a
-# What a program links with that has a GPU column, with nvcc or without.
-CUDA_LINK = $(if $(NVCC),$(CUDA_LIBRARY),$(CUDA_STUB))
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu)
 
@@ -37,18 +43,35 @@ FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu)
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	@echo "  CC $<"
-	@$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	@$(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) $(CUDA_CFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+# What the shared library has of the core, for itself: code for shared libraries is slower.
+CUDA_CORE := $(patsubst %,$(BUILD)/obj/pic/sim/core/%.o,attention dtype status step_log)
+$(BUILD)/obj/pic/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC $< (PIC)"
+	@$(CC) $(ALL_CFLAGS) -fPIC -MMD -MP -c $< -o $@
+
+link_shared = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) -shared \
+              -Wl,--version-script=cuda/library.map $(filter %.o,$^)
 
 ifneq ($(NVCC),)
 
-cuda: $(CUDA_LIBRARY) ## build the CUDA kernels and their host interface
+cuda: $(CUDA_SHARED) ## build the CUDA kernels, and the library that programs load for a GPU run
 
-$(CUDA_LIBRARY): $(call cuda_object,$(CUDA_KERNELS) cuda/launch.cu cuda/counters.cpp \
-                   cuda/attention.c cuda/device.c cuda/error.c)
+CUDA_OBJECTS := $(call cuda_object,$(CUDA_KERNELS) cuda/launch.cu cuda/counters.cpp \
+                  $(patsubst %,cuda/%.c,attention counter_names device error observation observe \
+                  trace)) \
+                $(CUDA_TRACED:cuda/%.cu=$(BUILD)/obj/cuda_trace/%.o)
+
+$(CUDA_LIBRARY): $(CUDA_OBJECTS)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 
-$(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_CXXFLAGS)
+$(CUDA_SHARED): $(CUDA_OBJECTS) $(CUDA_CORE) cuda/library.map
+	$(link_shared) $(CUDA_LIBS) -lm -o $@
+
+$(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_TRACE_GENCODE) $(CUDA_CXXFLAGS)
 $(BUILD)/nvcc_flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" >$@
@@ -57,6 +80,11 @@ $(BUILD)/obj/cuda/%.o: cuda/%.cu $(BUILD)/nvcc_flags
 	@mkdir -p $(@D)
 	@echo "  NVCC $<"
 	@$(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/obj/cuda_trace/%.o: cuda/%.cu $(BUILD)/nvcc_flags
+	@mkdir -p $(@D)
+	@echo "  NVCC $< (tracing)"
+	@$(NVCC) $(NVCCFLAGS) -DFLASHLAB_TRACE $(CUDA_TRACE_GENCODE) -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
 	@mkdir -p $(@D)
@@ -100,19 +128,19 @@ gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kerne
 	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
 
-cuda-check: ## compile every kernel for all GPUs; registers, shared memory; fails on spills
+cuda-check: ## compile every kernel for all GPUs; fails on spills, and if step marks change code
 	@cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" "$(CUDA_CHECK_ARCHS)" $(CUDA_KERNELS)
+	@cuda/check_steps.sh "$(NVCC) $(NVCCFLAGS)" "$(CUDA_STEP_ARCHS)" $(CUDA_KERNELS)
 
 else
 
-cuda: $(CUDA_STUB)
-	@echo "$@: nvcc was not found (set NVCC or put it on the PATH); built the stub without a GPU"
+cuda: $(CUDA_SHARED)
+	@echo "$@: nvcc was not found (set NVCC or put it on the PATH); built without a GPU"
+
+$(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
+	$(link_shared) -o $@
 
 cuda-check gpu-test gpu-bench gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif
-
-$(CUDA_STUB): $(call cuda_object,cuda/stub.c)
-	@rm -f $@
-	@$(AR) rcs $@ $^

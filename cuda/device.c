@@ -1,5 +1,6 @@
 #include "cuda/device.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,6 +28,26 @@ static enum status query_limits(struct device_info *info, struct error *error)
     return STATUS_OK;
 }
 
+/* "580.159.04" from the driver's own file; "unknown" where there is none. */
+static void find_driver(char text[32])
+{
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    char line[256] = "", *rest = NULL;
+    strcpy(text, "unknown");
+    if (!file)
+        return;
+    if (fgets(line, sizeof line, file)) {
+        for (char *word = strtok_r(line, " \t\n", &rest); word;
+             word = strtok_r(NULL, " \t\n", &rest)) {
+            if (word[0] >= '1' && word[0] <= '9' && strchr(word, '.')) {
+                snprintf(text, 32, "%.31s", word);
+                break;
+            }
+        }
+    }
+    fclose(file);
+}
+
 enum status device_query(struct device_info *info, struct error *error)
 {
     *info = (struct device_info){0};
@@ -37,6 +58,7 @@ enum status device_query(struct device_info *info, struct error *error)
     struct cudaDeviceProp properties;
     CUDA_TRY(cudaGetDeviceProperties(&properties, 0), error);
     memcpy(info->name, properties.name, sizeof info->name - 1);
+    find_driver(info->driver);
     CUDA_TRY(cudaDriverGetVersion(&info->driver_version), error);
     CUDA_TRY(cudaRuntimeGetVersion(&info->runtime_version), error);
     if (info->compute_major * 10 + info->compute_minor < OLDEST_MAJOR * 10 + OLDEST_MINOR)

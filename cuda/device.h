@@ -11,8 +11,7 @@
  *   device_time(&time, work, context, &plan, &error);
  *
  * Device 0 is used (CUDA_VISIBLE_DEVICES chooses). Every CUDA call is checked; the message of a
- * failure has the call, file and line, CUDA's error name, and what to do about it. Without nvcc
- * every call returns an error that says so.
+ * failure has the call, file and line, CUDA's error name, and what to do about it.
  */
 #ifndef FLASHLAB_CUDA_DEVICE_H
 #define FLASHLAB_CUDA_DEVICE_H
@@ -31,6 +30,7 @@ struct device_info {
     int compute_major, compute_minor;
     int sms;
     int driver_version, runtime_version; /* of CUDA: 1000 major + 10 minor */
+    char driver[32];                     /* "580.159.04" */
     int64_t memory_bytes, free_bytes;
     int64_t l2_bytes;
     int64_t shared_bytes_per_block; /* the most a block may ask for */

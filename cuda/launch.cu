@@ -17,15 +17,18 @@ enum status launch_prepare(const void *kernel, const struct launch_shape *shape,
                              shape->kernel, (long long)shape->grid[0],
                              (long long)shape->grid[1], (long long)shape->grid[2], 'x' + axis,
                              (long long)most_blocks[axis]);
+    cudaFuncAttributes attributes; /* fails if the binary has no code for this GPU */
+    CUDA_TRY(cudaFuncGetAttributes(&attributes, kernel), error);
+    const int64_t needed = (int64_t)attributes.sharedSizeBytes + shape->shared_bytes;
     int allowed = 0;
     CUDA_TRY(cudaDeviceGetAttribute(&allowed, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
              error);
-    if (shape->shared_bytes > allowed)
+    if (needed > allowed)
         return error_set(error, STATUS_ON_CHIP_FULL,
                          "%s: the tiles of one thread block need %lld bytes of shared memory, "
                          "this GPU allows %d. Use smaller blocks or a smaller head dimension.",
-                         shape->kernel, (long long)shape->shared_bytes, allowed);
-    if (shape->shared_bytes > FREE_SHARED_BYTES)
+                         shape->kernel, (long long)needed, allowed);
+    if (needed > FREE_SHARED_BYTES)
         CUDA_TRY(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                       (int)shape->shared_bytes),
                  error);

@@ -4,13 +4,17 @@
  *   Global<const float> Q   HBM: what the hardware counts as global loads and stores
  *   Shared<float> Qi        the SRAM of one SM
  *
- * Under nvcc both are plain pointers and cost nothing. The names mark every access that crosses
- * to HBM, and let another compiler give the same source pointers that observe accesses.
+ * Both are plain pointers and cost nothing. The names mark every access that crosses to HBM,
+ * and let the tracing build (see steps.h) count those of the same source.
  */
 #ifndef FLASHLAB_CUDA_MEMORY_H
 #define FLASHLAB_CUDA_MEMORY_H
 
+#ifdef FLASHLAB_TRACE
+#include "cuda/counted_memory.h"
+#else
 template <class T> using Global = T *;
+#endif
 template <class T> using Shared = T *;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "common/counting.h"
 #include "common/figure.h"
+#include "common/gpu_column.h"
 #include "common/lesson.h"
 #include "common/report.h"
 #include "common/same_result.h"
@@ -206,20 +207,42 @@ static const char next[] =
     "  08_flash_attention               the same attention without S and P in HBM\n"
     "  flashlab traffic --algorithm standard --tiled-gemm --seqlen 4096\n";
 
-static int run(struct options *o)
+static enum status gpu_claims(struct lesson *l, const struct gpu_column *gpu,
+                              struct error *error)
+{
+    lesson_section(l, "8. Check: the same algorithm as CUDA kernels");
+    if (gpu_column_claim_traffic(l, gpu, error))
+        return error->status;
+    gpu_column_claim_steps(l, gpu);
+    return STATUS_OK;
+}
+
+static int tell(const struct options *o, const struct gpu_column *gpu)
 {
     struct error error = {0};
     struct lesson lesson;
-    if (lesson_check(o, &error) || figure_make(o, write_shares, figures, 1, &error))
-        return usage_error(&usage, &error);
     lesson_begin(&lesson, &usage, o, question);
     prediction(&lesson);
     lesson_section(&lesson, "3. Experiment: the same result");
     if (lesson_same_result(&lesson, &error) || where_bytes_go(&lesson, &error) ||
         growth(&lesson, &error) || real_tiles(&lesson, &error) ||
-        popular_claims(&lesson, &error))
+        popular_claims(&lesson, &error) || gpu_claims(&lesson, gpu, &error))
         return lesson_abandon(&lesson, &error);
     return lesson_end(&lesson, next);
+}
+
+static int run(struct options *o)
+{
+    struct error error = {0};
+    struct gpu_column gpu;
+    if (lesson_check(o, &error) ||
+        gpu_column_open(&gpu, o, ALGORITHM_BIT(ALGORITHM_STANDARD), &error))
+        return usage_error(&usage, &error);
+    const int code = figure_make(o, write_shares, figures, 1, &error)
+                         ? usage_error(&usage, &error)
+                         : tell(o, &gpu);
+    gpu_column_close(&gpu);
+    return code;
 }
 
 int main(int argc, char **argv)

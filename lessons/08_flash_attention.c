@@ -8,6 +8,7 @@
 
 #include "common/counting.h"
 #include "common/figure.h"
+#include "common/gpu_column.h"
 #include "common/lesson.h"
 #include "common/published.h"
 #include "common/report.h"
@@ -257,18 +258,25 @@ static enum status local_attention(struct lesson *l, struct error *error)
 }
 
 /* What others printed and what hardware counted. */
-static enum status published(struct lesson *l, struct error *error)
+static enum status published(struct lesson *l, const struct gpu_column *gpu,
+                             struct error *error)
 {
     lesson_section(l, "8. Check: Figure 2 (middle) of the FlashAttention paper");
     if (lesson_claim_figure2(l, error))
         return error->status;
-    lesson_section(l, "9. Check: hardware counters, recorded on an NVIDIA H200");
-    return lesson_claim_h200(l, error);
+    lesson_section(l, "9. Check: hardware counters of production kernels, NVIDIA H200");
+    if (lesson_claim_h200(l, error))
+        return error->status;
+    lesson_section(l, "10. Check: the same algorithms as CUDA kernels");
+    if (gpu_column_claim_traffic(l, gpu, error))
+        return error->status;
+    gpu_column_claim_steps(l, gpu);
+    return STATUS_OK;
 }
 
 static void plain_words(struct lesson *l)
 {
-    lesson_section(l, "10. In plain words");
+    lesson_section(l, "11. In plain words");
     lesson_say(
         l, "  Falls TO N/B:    how often K and V are passed over, from N times.\n"
            "  Falls BY B:      K/V traffic against a row at a time.\n"
@@ -293,28 +301,42 @@ static const char next[] =
     "  --head-dim 128 --block-q 16          tiling moves more than standard attention\n"
     "  --machine teaching --head-dim 128    tiles that do not fit: the byte table\n"
     "  --csv FILE --plot FILE.png           this lesson's two figures and their data\n"
+    "  --gpu                                run the CUDA kernels on this machine's GPU\n"
+    "  flashlab compare --help              simulator and GPU, step by step\n"
     "  flashlab traffic --help              any shape, tensor by tensor\n";
 
-static int run(struct options *o)
+static int tell(const struct options *o, const struct four *four, const struct gpu_column *gpu)
 {
     struct error error = {0};
     struct lesson lesson;
-    struct four four;
-    /* What can be wrong with the options shows here, before anything is printed or drawn. */
-    if (lesson_check(o, &error) || count_four(&four, o, &error) ||
-        figure_make(o, sweeps_write, figures, 2, &error))
-        return usage_error(&usage, &error);
     lesson_begin(&lesson, &usage, o, question);
     prediction(&lesson);
     lesson_section(&lesson, "3. Experiment: the same result");
     if (lesson_same_result(&lesson, &error))
         return lesson_abandon(&lesson, &error);
-    law(&lesson, &four);
+    law(&lesson, four);
     if (law_everywhere(&lesson, &error) || where_it_loses(&lesson, &error) ||
-        local_attention(&lesson, &error) || published(&lesson, &error))
+        local_attention(&lesson, &error) || published(&lesson, gpu, &error))
         return lesson_abandon(&lesson, &error);
     plain_words(&lesson);
     return lesson_end(&lesson, next);
+}
+
+static int run(struct options *o)
+{
+    const unsigned all = ALGORITHM_BIT(ALGORITHM_COUNT) - 1;
+    struct error error = {0};
+    struct gpu_column gpu;
+    struct four four;
+    /* What can be wrong with the options shows here, before anything is printed or drawn. */
+    if (lesson_check(o, &error) || count_four(&four, o, &error) ||
+        gpu_column_open(&gpu, o, all, &error))
+        return usage_error(&usage, &error);
+    const int code = figure_make(o, sweeps_write, figures, 2, &error)
+                         ? usage_error(&usage, &error)
+                         : tell(o, &four, &gpu);
+    gpu_column_close(&gpu);
+    return code;
 }
 
 int main(int argc, char **argv)

@@ -13,6 +13,9 @@ static const struct {
 } commands[] = {
     {"attention", flashlab_attention, "attention on your own Q, K, V, with its traffic"},
     {"traffic", flashlab_traffic, "traffic of a shape: counted, nothing computed"},
+    {"compare", flashlab_compare, "simulator and GPU side by side, step by step"},
+    {"record", flashlab_record, "keep a GPU's run for machines without one"},
+    {"counters", flashlab_counters, "the hardware counters that are read on a GPU"},
     {"machines", flashlab_machines, "the GPUs that can be simulated"},
 };
 

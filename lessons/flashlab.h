@@ -6,6 +6,9 @@
  */
 int flashlab_attention(int argc, char **argv);
 int flashlab_traffic(int argc, char **argv);
+int flashlab_compare(int argc, char **argv);
+int flashlab_record(int argc, char **argv);
+int flashlab_counters(int argc, char **argv);
 int flashlab_machines(int argc, char **argv);
 
 #endif

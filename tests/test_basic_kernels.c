@@ -291,7 +291,7 @@ static void record_step(void *context, const struct step_record *record)
     add_step(context, record->step, strlen(record->step));
 }
 
-/* The names that stand in STEP("...", i, j) in the file, in order. */
+/* The names that stand in STEP("...", i, j) and STEP_ROWS("...", ...) in the file, in order. */
 static void read_steps(struct steps *steps, const char *path)
 {
     static char text[1 << 16];
@@ -300,10 +300,12 @@ static void read_steps(struct steps *steps, const char *path)
         fail_msg("%s: cannot be read", path);
     text[fread(text, 1, sizeof text - 1, file)] = '\0';
     fclose(file);
-    static const char mark[] = "STEP(\"";
+    static const char mark[] = "STEP";
     for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
         at += sizeof mark - 1;
-        add_step(steps, at, strcspn(at, "\""));
+        at += strncmp(at, "_ROWS", 5) == 0 ? 5 : 0;
+        if (strncmp(at, "(\"", 2) == 0)
+            add_step(steps, at + 2, strcspn(at + 2, "\""));
     }
 }
 

@@ -48,6 +48,7 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
                   sOi = Vj + TILE * V_PITCH, Pij = sOi + TILE * V_PITCH,
                   sl = Pij + TILE * P_PITCH, sm = sl + TILE;
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k;
+    STEPS_BEGIN(0, 0, plane);
 
     /* Causal: a Q tile meets only tiles that it may see; the first pass meets all of them, to
      * write O and the statistics of rows without keys too. */
@@ -98,7 +99,7 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
             tile_scale_rows(Oi, c);
             tile_add_product(Oi, Pij, P_PITCH, Vj, V_PITCH, cols);
             tile_divide_rows(Oi, l);
-            STEP("Oi = diag(l)^-1 (diag(l c) Oi + Pij Vj)", i, j);
+            STEP_ROWS("Oi = diag(l)^-1 (diag(l c) Oi + Pij Vj)", i, j, rows, m, l, Oi, dv);
 
             __syncwarp(); /* so are the statistics, and an element of Oi by one thread */
             tile_put(sOi, V_PITCH, Oi);
@@ -136,7 +137,7 @@ enum status launch_flash1_forward(const struct attention *a, const struct device
         {launch<16, 64>, launch<16, 128>, launch<16, 256>},
         {launch<32, 64>, launch<32, 128>, launch<32, 256>},
         {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("flash1_forward", a, error))
+    if (launch_check_problem("flash1_forward", a, error) || steps_attach(t, error))
         return error->status;
     return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
 }

@@ -39,6 +39,7 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k;
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
     float Oi[R][DV / COL_THREADS], m[R], l[R];
+    STEPS_BEGIN(i, 0, plane);
 
     tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
     tile_fill(Oi, 0.0f);
@@ -70,7 +71,7 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
         __syncwarp(); /* a row of Pij is written and read by one half warp only */
         tile_scale_rows(Oi, c);
         tile_add_product(Oi, Pij, P_PITCH, Vj, V_PITCH, cols);
-        STEP("Oi = diag(c) Oi + Pij Vj", i, j);
+        STEP_ROWS("Oi = diag(c) Oi + Pij Vj", i, j, rows, m, l, Oi, dv);
     }
     tile_divide_rows(Oi, l);
     __syncthreads(); /* Vj and Pij are free: Oi and Li leave through them, row by row */
@@ -108,7 +109,7 @@ enum status launch_flash2_forward(const struct attention *a, const struct device
         {launch<16, 64>, launch<16, 128>, launch<16, 256>},
         {launch<32, 64>, launch<32, 128>, launch<32, 256>},
         {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("flash2_forward", a, error))
+    if (launch_check_problem("flash2_forward", a, error) || steps_attach(t, error))
         return error->status;
     return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
 }

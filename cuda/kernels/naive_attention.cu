@@ -35,6 +35,7 @@ static __global__ __launch_bounds__(LANES *WARPS) void naive_attention(
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i;
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k;
     float Oi[PARTS] = {}, m = -INFINITY, l = 0.0f;
+    STEPS_BEGIN_WARP(i, 0, plane);
 
     const int keys = visible_keys(a, i);
     for (int j = 0; j < keys; j++) {
@@ -57,7 +58,7 @@ static __global__ __launch_bounds__(LANES *WARPS) void naive_attention(
             if (col < dv)
                 Oi[part] = c * Oi[part] + Pij * V[(kv_row + j) * dv + col];
         }
-        STEP("Oi = diag(c) Oi + Pij Vj", i, j);
+        STEP_ROWS("Oi = diag(c) Oi + Pij Vj", i, j, 1, m, l, Oi, dv);
     }
     const float inverse = l == 0.0f ? 0.0f : 1.0f / l;
 #pragma unroll
@@ -77,7 +78,7 @@ enum status launch_naive_attention(const struct attention *a, const struct devic
         {launch_blocks(a->seqlen_q, WARPS), attention_planes_q(a), 1},
         LANES * WARPS,
         0};
-    if (launch_check_dims(shape.kernel, a, error) ||
+    if (launch_check_dims(shape.kernel, a, error) || steps_attach(t, error) ||
         launch_prepare((const void *)naive_attention, &shape, error))
         return error->status;
     naive_attention<<<launch_grid(&shape), LANES * WARPS, 0, launch_stream(t)>>>(

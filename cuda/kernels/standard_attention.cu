@@ -27,6 +27,7 @@ __launch_bounds__(THREADS, 1) void standard_scores(struct attention a, Global<co
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k + j * Bc;
     float Sij[TILE / ROW_THREADS][TILE / COL_THREADS], scale[TILE / ROW_THREADS];
+    STEPS_BEGIN(j, i, plane);
 
     tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
     tile_load(Kj, pitch, K + kv_row * d, d, cols, d);
@@ -55,6 +56,7 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
     Shared<float> sSij = shared, sLi = sSij + TILE * PITCH;
     float Sij[R][TILE / COL_THREADS], m[R], l[R], c[R];
+    STEPS_BEGIN(i, 0, plane);
     for (int r = 0; r < R; r++) {
         m[r] = -INFINITY;
         l[r] = 0.0f;
@@ -109,6 +111,7 @@ __launch_bounds__(THREADS, 1) void standard_output(struct attention a, Global<co
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k;
     Shared<float> Pij = shared, Vj = Pij + TILE * P_PITCH;
     float Oi[TILE / ROW_THREADS][DV / COL_THREADS];
+    STEPS_BEGIN(i, 0, plane);
     tile_fill(Oi, 0.0f);
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
@@ -167,7 +170,7 @@ enum status launch_standard_attention(const struct attention *a, const struct de
         {launch<16, 64>, launch<16, 128>, launch<16, 256>},
         {launch<32, 64>, launch<32, 128>, launch<32, 256>},
         {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("standard_attention", a, error))
+    if (launch_check_problem("standard_attention", a, error) || steps_attach(t, error))
         return error->status;
     return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
 }

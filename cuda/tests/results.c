@@ -1,43 +1,22 @@
 #include "results.h"
 
 #include <inttypes.h>
-#include <string.h>
 #include <time.h>
 
 #include "cuda/device.h"
 
-/* "580.159.03" from the driver's own file; "unknown" where there is none. */
-static void driver_version(char text[64])
-{
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    char line[256] = "";
-    strcpy(text, "unknown");
-    if (!file)
-        return;
-    if (fgets(line, sizeof line, file)) {
-        for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n")) {
-            if (word[0] >= '1' && word[0] <= '9' && strchr(word, '.')) {
-                snprintf(text, 64, "%.63s", word);
-                break;
-            }
-        }
-    }
-    fclose(file);
-}
-
 enum status results_machine(FILE *file, const char *command, struct error *error)
 {
     struct device_info info;
-    char driver[64], date[32];
+    char date[32];
     const time_t now = time(NULL);
     if (device_query(&info, error))
         return error->status;
     if (!file)
         return STATUS_OK;
-    driver_version(driver);
     strftime(date, sizeof date, "%Y-%m-%d", gmtime(&now));
     fprintf(file, "# %s, %d SMs, compute capability %d.%d; driver %s, CUDA %d.%d\n", info.name,
-            info.sms, info.compute_major, info.compute_minor, driver,
+            info.sms, info.compute_major, info.compute_minor, info.driver,
             info.runtime_version / 1000, info.runtime_version % 1000 / 10);
     fprintf(file, "# %s: %s\n", date, command);
     return STATUS_OK;
@@ -66,6 +45,17 @@ void results_shape(FILE *file, const struct run *run)
     else
         fprintf(file, ",,,,,,,,,,%d,%d,,", run->rows, run->cols);
 }
+
+/* The measured columns: their names are below. */
+static const enum counter measured[] = {COUNTER_LOAD_SECTORS,
+                                        COUNTER_STORE_SECTORS,
+                                        COUNTER_REDUCE_SECTORS,
+                                        COUNTER_L2_SECTORS,
+                                        COUNTER_DRAM_READ_BYTES,
+                                        COUNTER_DRAM_WRITE_BYTES,
+                                        COUNTER_SHARED_LOAD_CONFLICTS,
+                                        COUNTER_SHARED_STORE_CONFLICTS,
+                                        COUNTER_DURATION_NS};
 
 void results_counters_header(FILE *file)
 {
@@ -96,10 +86,10 @@ void results_counters_row(FILE *file, const struct run *run, const struct gpu *s
     results_shape(file, run);
     write_sectors(file, &predicted);
     write_sectors(file, &account);
-    for (int k = 0; k < COUNTER_COUNT; k++) {
+    for (size_t k = 0; k < sizeof measured / sizeof measured[0]; k++) {
         double sum = 0;
         for (int i = 0; i < launches; i++)
-            sum += values[i].of[k];
+            sum += values[i].of[measured[k]];
         fprintf(file, ",%.0f", sum);
     }
     fputc('\n', file);

@@ -9,10 +9,6 @@
 
 enum status lesson_check(const struct options *options, struct error *error)
 {
-    if (options->gpu)
-        return error_set(error, STATUS_BAD_ARGUMENT,
-                         "--gpu: lessons cannot run the CUDA kernels yet; without it they show "
-                         "counters recorded on a GPU");
     for (int i = 0; i <= ALGORITHM_COUNT; i++) {
         struct simulation s = options->simulation;
         s.algorithm = i < ALGORITHM_COUNT ? (enum algorithm)i : ALGORITHM_STANDARD;

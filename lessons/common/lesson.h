@@ -25,8 +25,8 @@ struct lesson {
     cJSON *json; /* NULL without --json */
 };
 
-/* Refuses, before anything is printed, what a lesson would trip over half-way: --gpu, which no
- * lesson can do yet, and tiles that do not fit on chip. */
+/* Refuses, before anything is printed, what a lesson would trip over half-way: tiles that do
+ * not fit on chip. */
 enum status lesson_check(const struct options *options, struct error *error);
 
 void lesson_begin(struct lesson *l, const struct usage *usage, const struct options *options,

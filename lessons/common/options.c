@@ -32,7 +32,12 @@ static const struct {
     [OPTION_TILED_GEMM] = {"tiled-gemm", NULL, "standard: real tiles, not each operand once"},
     [OPTION_TMA] = {"tma", NULL, "tiles move by the copy engine, in whole boxes"},
     [OPTION_MACHINE] = {"machine", "NAME", "the GPU: see `flashlab machines`"},
-    [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels too"},
+    [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels on this machine's GPU"},
+    [OPTION_RECORDING] = {"recording", "FILE",
+                          "a GPU's run: compare reads it, record writes it"},
+    [OPTION_NCU] = {"ncu", "FILE", "counters from `ncu --csv` instead of the run itself"},
+    [OPTION_SEED] = {"seed", "N", "of the random Q, K and V"},
+    [OPTION_STEPS] = {"steps", NULL, "step by step: m, l, the norm of O and bytes moved"},
     [OPTION_OUT] = {"out", "DIR", "write o.npy and lse.npy there"},
     [OPTION_TRACE] = {"trace", "FILE", "write a record of every step, as JSON Lines"},
     [OPTION_JSON] = {"json", NULL, "print JSON instead of text"},
@@ -46,6 +51,7 @@ void options_init(struct options *o)
     *o = (struct options){0};
     o->simulation.algorithm = ALGORITHM_FLASH2;
     o->simulation.machine = machine_default();
+    o->seed = 1;
     o->simulation.attention = (struct attention){.batch = 1,
                                                  .heads_q = 1,
                                                  .heads_kv = 1,
@@ -111,6 +117,16 @@ static enum status parse_scale(float *scale, const char *value, struct error *er
     return STATUS_OK;
 }
 
+static enum status parse_seed(uint64_t *seed, const char *value, struct error *error)
+{
+    enum { DIGITS = 13 }; /* below 2^46: see random_inputs.h */
+    const size_t length = strlen(value);
+    if (length < 1 || length > DIGITS || strspn(value, "0123456789") != length)
+        return bad_value(error, OPTION_SEED, value, "a whole number of 1 to 13 digits");
+    *seed = strtoull(value, NULL, 10);
+    return STATUS_OK;
+}
+
 static bool parse_plot_name(const char **plot, const char *value)
 {
     const char *dot = strrchr(value, '.');
@@ -162,6 +178,10 @@ static const char **name_of(struct options *o, enum option_id id)
         return &o->trace;
     case OPTION_CSV:
         return &o->csv;
+    case OPTION_RECORDING:
+        return &o->recording;
+    case OPTION_NCU:
+        return &o->ncu;
     default:
         return NULL;
     }
@@ -194,6 +214,8 @@ static enum status set_option(struct options *o, enum option_id id, const char *
         return mask_parse(&s->attention.mask, value)
                    ? STATUS_OK
                    : bad_value(error, id, value, table[id].help);
+    case OPTION_SEED:
+        return parse_seed(&o->seed, value, error);
     case OPTION_SCALE:
         return parse_scale(&s->attention.scale, value, error);
     case OPTION_MACHINE:
@@ -214,6 +236,9 @@ static enum status set_option(struct options *o, enum option_id id, const char *
         return STATUS_OK;
     case OPTION_GPU:
         o->gpu = true;
+        return STATUS_OK;
+    case OPTION_STEPS:
+        o->steps = true;
         return STATUS_OK;
     case OPTION_JSON:
         o->json = true;

@@ -43,6 +43,10 @@ enum option_id {
     OPTION_TMA,
     OPTION_MACHINE,
     OPTION_GPU,
+    OPTION_RECORDING,
+    OPTION_NCU,
+    OPTION_SEED,
+    OPTION_STEPS,
     OPTION_OUT,
     OPTION_TRACE,
     OPTION_JSON,
@@ -77,14 +81,19 @@ struct options {
     const char *trace;     /* JSON Lines file */
     const char *csv;       /* file */
     const char *plot;      /* .png or .svg file */
+    const char *recording; /* .json file */
+    const char *ncu;       /* .csv file */
+    uint64_t seed;
     bool gpu;
+    bool steps;
     bool json;
     uint32_t given; /* OPTION_BIT of every option that was on the command line */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_BAD };
 
-/* Defaults: flash2, one head, N 4096, d 64, blocks 64 x 64, f32, no mask, default machine. */
+/* Defaults: flash2, one head, N 4096, d 64, blocks 64 x 64, f32, no mask, default machine,
+ * seed 1. */
 void options_init(struct options *o);
 
 enum options_result options_parse(struct options *o, const struct usage *usage, int argc,
