@@ -28,7 +28,7 @@ static void print_sectors(const char *kernel, const char *side, const int64_t *s
                           const char *verdict)
 {
     char x[DIRECTION_COUNT][32];
-    printf("%-18s %-10s %15s %15s %11s %s\n", kernel, side, report_grouped(x[0], sectors[0]),
+    printf("%-18s %-10s %15s %15s %11s%s\n", kernel, side, report_grouped(x[0], sectors[0]),
            report_grouped(x[1], sectors[1]), report_grouped(x[2], sectors[2]), verdict);
 }
 
@@ -38,7 +38,7 @@ static void print_traffic(const struct comparison *c)
     for (int i = 0; i < c->launches; i++) {
         const struct compared_launch *l = &c->launch[i];
         print_sectors(l->kernel, "simulated", l->simulated, "");
-        print_sectors("", "measured", l->measured, l->equal ? "equal" : "NOT EQUAL");
+        print_sectors("", "measured", l->measured, l->equal ? " equal" : " NOT EQUAL");
     }
     print_sectors("whole run", "predicted", c->predicted, "");
     print_sectors("", "simulated", c->simulated, "");

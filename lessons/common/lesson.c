@@ -86,6 +86,17 @@ void lesson_claim_count(struct lesson *l, const char *claim, const char *unit,
     add_count(object, "simulated", simulated);
 }
 
+void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, int64_t simulated,
+                       int64_t measured)
+{
+    char a[32], b[32];
+    cJSON *object = verdict(l, claim, simulated == measured);
+    lesson_say(l, "      simulated %s  measured %s  %s\n", report_grouped(a, simulated),
+               report_grouped(b, measured), unit);
+    add_count(object, "simulated", simulated);
+    add_count(object, "measured", measured);
+}
+
 void lesson_claim_measured(struct lesson *l, const char *claim, int64_t predicted,
                            int64_t simulated, int64_t measured)
 {
