@@ -20,7 +20,9 @@ static const struct {
     [COUNTER_SHARED_STORE_CONFLICTS] =
         {"shared_store_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"},
     [COUNTER_TENSOR_INSTRUCTIONS] = {"tensor_instructions",
-                                     "sm__inst_executed_pipe_tensor_op_hmma.sum"},
+                                     "sm__inst_executed_pipe_tensor.sum"},
+    [COUNTER_TENSOR_HALF_FMA] = {"tensor_half_fma",
+                                 "sm__inst_executed_pipe_tensor_op_hmma_type_hfma2.sum"},
     [COUNTER_DURATION_NS] = {"duration_ns", "gpu__time_duration.sum"},
 };
 

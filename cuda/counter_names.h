@@ -17,7 +17,9 @@ enum counter {
     COUNTER_DRAM_WRITE_BYTES,
     COUNTER_SHARED_LOAD_CONFLICTS, /* extra passes over shared memory's banks */
     COUNTER_SHARED_STORE_CONFLICTS,
-    COUNTER_TENSOR_INSTRUCTIONS, /* matrix products of 16-bit and tf32 operands */
+    COUNTER_TENSOR_INSTRUCTIONS, /* of the tensor cores' pipe, with those of the next line */
+    COUNTER_TENSOR_HALF_FMA,     /* HFMA2.MMA, which compilers use to make constants: no matrix
+                                    products */
     COUNTER_DURATION_NS,
     COUNTER_COUNT,
 };

@@ -128,9 +128,19 @@ gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kerne
 	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
 
-cuda-check: ## compile every kernel for all GPUs; fails on spills, and if step marks change code
-	@cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" "$(CUDA_CHECK_ARCHS)" $(CUDA_KERNELS)
-	@cuda/check_steps.sh "$(NVCC) $(NVCCFLAGS)" "$(CUDA_STEP_ARCHS)" $(CUDA_KERNELS)
+# A file a GPU, so that all cores work at them.
+CUDA_CHECKS := $(addprefix $(BUILD)/cuda/kernels/,$(CUDA_CHECK_ARCHS)) \
+               $(addprefix $(BUILD)/cuda/steps/,$(CUDA_STEP_ARCHS))
+cuda-check: $(CUDA_CHECKS) ## compile every kernel for all GPUs; fails on spills, and if step marks change code
+	@cat $^
+
+$(CUDA_CHECKS): $(BUILD)/cuda/%: $(CUDA_KERNELS) $(wildcard cuda/*.h) $(BUILD)/nvcc_flags \
+                                 cuda/check_kernels.sh cuda/check_steps.sh
+	@mkdir -p $(@D)
+	@echo "  CHECK $*"
+	@cuda/check_$(notdir $(@D)).sh "$(NVCC) $(NVCCFLAGS)" $(@F) $(CUDA_KERNELS) >$@.log 2>&1 || \
+	    { cat $@.log; exit 1; }
+	@mv $@.log $@
 
 else
 

@@ -95,6 +95,17 @@ static void assert_no_conflicts(const struct run *run, const struct counter_valu
                      values[k].of[COUNTER_SHARED_STORE_CONFLICTS]);
 }
 
+/* fp32 kernels multiply no matrices on the tensor cores. */
+static void assert_no_tensor_products(const struct run *run,
+                                      const struct counter_values *values, int launches)
+{
+    for (int k = 0; k < launches; k++)
+        if (values[k].of[COUNTER_TENSOR_INSTRUCTIONS] != values[k].of[COUNTER_TENSOR_HALF_FMA])
+            fail_msg("%s, launch %d: %.0f instructions of the tensor pipe, %.0f HFMA2",
+                     run_text(run), k, values[k].of[COUNTER_TENSOR_INSTRUCTIONS],
+                     values[k].of[COUNTER_TENSOR_HALF_FMA]);
+}
+
 /* Without host arrays if seed is 0. */
 static void test_run(struct session *session, struct run run, uint64_t seed)
 {
@@ -112,6 +123,7 @@ static void test_run(struct session *session, struct run run, uint64_t seed)
     results_counters_row(session->csv, &run, &gpu, values, launches);
     compare_launches(&run, &gpu, values, launches);
     assert_no_conflicts(&run, values, launches);
+    assert_no_tensor_products(&run, values, launches);
     run_close(&run);
 }
 
