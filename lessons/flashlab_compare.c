@@ -5,14 +5,9 @@
 #include "common/options.h"
 #include "flashlab.h"
 
-/* What says which run it is: with --recording the file says it. */
-#define RUN_OPTIONS                                                                            \
-    (OPTION_BIT(OPTION_ALGORITHM) | OPTION_BIT(OPTION_BATCH) | OPTION_BIT(OPTION_HEADS_Q) |    \
-     OPTION_BIT(OPTION_HEADS_KV) | OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_SEQLEN_Q) |   \
-     OPTION_BIT(OPTION_SEQLEN_K) | OPTION_BIT(OPTION_HEAD_DIM) |                               \
-     OPTION_BIT(OPTION_HEAD_DIM_V) | OPTION_BIT(OPTION_BLOCK_Q) | OPTION_BIT(OPTION_BLOCK_K) | \
-     OPTION_BIT(OPTION_MASK) | OPTION_BIT(OPTION_SCALE) | OPTION_BIT(OPTION_SEED) |            \
-     OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_NCU))
+/* What the recording says, or what it takes the place of. */
+#define NOT_WITH_RECORDING                                                                     \
+    (RUN_OPTIONS | OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_NCU))
 
 static const struct usage usage = {
     .program = "flashlab compare",
@@ -20,7 +15,7 @@ static const struct usage usage = {
         "Runs an algorithm on the simulator and on a GPU, live (--gpu) or from a recording\n"
         "(--recording), and compares traffic to the sector, results and, with --steps, every\n"
         "step of every thread block.",
-    .options = RUN_OPTIONS | OPTION_BIT(OPTION_RECORDING) | OPTION_BIT(OPTION_STEPS) |
+    .options = NOT_WITH_RECORDING | OPTION_BIT(OPTION_RECORDING) | OPTION_BIT(OPTION_STEPS) |
                OPTION_BIT(OPTION_JSON),
 };
 
@@ -48,7 +43,7 @@ static int compare_recorded(struct options *o)
     struct gpu_recording recording;
     struct comparison c;
     struct error error = {0};
-    if (o->given & RUN_OPTIONS) {
+    if (o->given & NOT_WITH_RECORDING) {
         error_format(&error, STATUS_BAD_ARGUMENT,
                      "--recording %.1000s: algorithm, shape, options and seed come from the "
                      "file; only --steps and --json go with it",

@@ -16,14 +16,8 @@ static const struct usage usage = {
         "FILE:\n"
         "GPU, driver, date, shape, seed, results in a few sums, hardware counters and, with\n"
         "--steps, the step records. `flashlab compare --recording FILE` reads it anywhere.",
-    .options = OPTION_BIT(OPTION_ALGORITHM) | OPTION_BIT(OPTION_BATCH) |
-               OPTION_BIT(OPTION_HEADS_Q) | OPTION_BIT(OPTION_HEADS_KV) |
-               OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_SEQLEN_Q) |
-               OPTION_BIT(OPTION_SEQLEN_K) | OPTION_BIT(OPTION_HEAD_DIM) |
-               OPTION_BIT(OPTION_HEAD_DIM_V) | OPTION_BIT(OPTION_BLOCK_Q) |
-               OPTION_BIT(OPTION_BLOCK_K) | OPTION_BIT(OPTION_MASK) | OPTION_BIT(OPTION_SCALE) |
-               OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_STEPS) | OPTION_BIT(OPTION_NCU) |
-               OPTION_BIT(OPTION_RECORDING),
+    .options = RUN_OPTIONS | OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_STEPS) |
+               OPTION_BIT(OPTION_NCU) | OPTION_BIT(OPTION_RECORDING),
 };
 
 /* The command and the date, for whoever finds the file. */

@@ -9,13 +9,7 @@ static const struct usage usage = {
     .summary =
         "Counts the HBM traffic of one attention forward pass, without data, and compares "
         "it\nwith the closed form.",
-    .options = OPTION_BIT(OPTION_ALGORITHM) | OPTION_BIT(OPTION_BATCH) |
-               OPTION_BIT(OPTION_HEADS_Q) | OPTION_BIT(OPTION_HEADS_KV) |
-               OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_SEQLEN_Q) |
-               OPTION_BIT(OPTION_SEQLEN_K) | OPTION_BIT(OPTION_HEAD_DIM) |
-               OPTION_BIT(OPTION_HEAD_DIM_V) | OPTION_BIT(OPTION_BLOCK_Q) |
-               OPTION_BIT(OPTION_BLOCK_K) | OPTION_BIT(OPTION_DTYPE) | OPTION_BIT(OPTION_MASK) |
-               OPTION_BIT(OPTION_SCALE) | OPTION_BIT(OPTION_TILED_GEMM) |
+    .options = RUN_OPTIONS | OPTION_BIT(OPTION_DTYPE) | OPTION_BIT(OPTION_TILED_GEMM) |
                OPTION_BIT(OPTION_TMA) | OPTION_BIT(OPTION_MACHINE) | OPTION_BIT(OPTION_JSON),
 };
 

@@ -58,6 +58,14 @@ enum option_id {
 
 #define OPTION_BIT(id) (UINT32_C(1) << (id))
 
+/* The options that say which run of which algorithm. */
+#define RUN_OPTIONS                                                                            \
+    (OPTION_BIT(OPTION_ALGORITHM) | OPTION_BIT(OPTION_BATCH) | OPTION_BIT(OPTION_HEADS_Q) |    \
+     OPTION_BIT(OPTION_HEADS_KV) | OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_SEQLEN_Q) |   \
+     OPTION_BIT(OPTION_SEQLEN_K) | OPTION_BIT(OPTION_HEAD_DIM) |                               \
+     OPTION_BIT(OPTION_HEAD_DIM_V) | OPTION_BIT(OPTION_BLOCK_Q) | OPTION_BIT(OPTION_BLOCK_K) | \
+     OPTION_BIT(OPTION_MASK) | OPTION_BIT(OPTION_SCALE))
+
 /* The options that every lesson has. */
 #define LESSON_OPTIONS                                                                         \
     (OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_HEAD_DIM) | OPTION_BIT(OPTION_BLOCK_Q) |    \
