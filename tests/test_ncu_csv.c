@@ -53,9 +53,9 @@ static void test_the_comparison_can_fail(void **state)
 static void test_a_real_table(void **state)
 {
     static const double expected[MOST][COUNTER_COUNT] = {
-        {10240, 2080, 0, -1, -1, 35520, 268544, 0, -1, -1, -1, 43584},
-        {10240, 2080, 0, -1, -1, 35296, 268800, 0, -1, -1, -1, 43776},
-        {1152, 136, 0, -1, -1, 15943, 54272, 0, -1, -1, -1, 13728}};
+        {10240, 2080, 0, -1, -1, 35520, 268544, 0, -1, -1, -1, -1, 43584},
+        {10240, 2080, 0, -1, -1, 35296, 268800, 0, -1, -1, -1, -1, 43776},
+        {1152, 136, 0, -1, -1, 15943, 54272, 0, -1, -1, -1, -1, 13728}};
     struct observed_launch launches[MOST];
     struct error error;
     int count = 0;
