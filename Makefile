@@ -251,4 +251,5 @@ help: ## list the targets
 	@echo "flags change; keep two builds apart with two BUILDs: make CC=clang BUILD=build/clang"
 
 -include cuda/cuda.mk
+-include cuda/cpu/cpu.mk
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
