@@ -6,8 +6,7 @@
  *   cpu_array("O", o, bytes, CPU_UNWRITTEN);
  *   launch_flash2_forward(&a, &tensors, &error);        cuda/attention.h, cuda/basic.h
  *   const struct cpu_counts *counts = cpu_counts();     one entry a launch
- *   cpu_end();                                          frees what cpu_begin() and cpu_array()
- * took
+ *   cpu_end();                                          frees what the calls above took
  *
  * The launchers are those of the GPU, compiled from the same files, with host addresses for
  * device addresses; they return when the kernel is done. Blocks run on all OpenMP threads.
