@@ -142,17 +142,16 @@ fuzz: ## fuzz the readers of files and the options, FUZZ_SECONDS each (needs cla
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/fuzz CC=$(CLANG) CFLAGS='-O1 -g' \
 	    SANITIZE=fuzzer-no-link,address,undefined fuzz-run
 # What a fuzzer learns goes to build/fuzz/corpus; tests/fuzz/corpus holds the seeds.
-fuzz-run: $(FUZZERS)
-	@set -e; for fuzzer in $(FUZZERS); do \
-	    name=$$(basename $$fuzzer); \
-	    mkdir -p $(BUILD)/corpus/$$name; \
-	    echo "  FUZZ $$name, $(FUZZ_SECONDS) s"; \
-	    $$fuzzer -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 \
-	        -artifact_prefix=$(BUILD)/$$name- -rss_limit_mb=4096 -timeout=10 \
-	        $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name >$(BUILD)/$$name.log 2>&1 || \
-	        { cat $(BUILD)/$$name.log; exit 1; }; \
-	    grep -E 'number_of_executed_units|average_exec' $(BUILD)/$$name.log | sed 's/^/    /'; \
-	done
+fuzz-run: $(FUZZERS:%=%.run)
+$(FUZZERS:%=%.run): %.run: % FORCE
+	@name=$(notdir $*); \
+	mkdir -p $(BUILD)/corpus/$$name; \
+	echo "  FUZZ $$name, $(FUZZ_SECONDS) s"; \
+	$* -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 -verbosity=0 \
+	    -artifact_prefix=$(BUILD)/$$name- -rss_limit_mb=4096 -timeout=10 \
+	    $(BUILD)/corpus/$$name tests/fuzz/corpus/$$name >$(BUILD)/$$name.log 2>&1 || \
+	    { cat $(BUILD)/$$name.log; exit 1; }; \
+	grep -E 'number_of_executed_units|average_exec' $(BUILD)/$$name.log | sed 's/^/    /'
 
 FORMATTED = $(shell find sim lessons tests cuda -name '*.[ch]' 2>/dev/null | sort)
 format: ## format all C sources in place
