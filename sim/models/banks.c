@@ -1,0 +1,81 @@
+#include "models/banks.h"
+
+/* Words that one pass or several have to move, by bank. */
+struct banks {
+    int words[BANKS];
+    uint32_t word[BANKS][BANK_LANES]; /* distinct ones; at most one a lane in each bank */
+};
+
+static void want(struct banks *banks, uint32_t word)
+{
+    const uint32_t bank = word % BANKS;
+    for (int n = 0; n < banks->words[bank]; n++)
+        if (banks->word[bank][n] == word)
+            return;
+    banks->word[bank][banks->words[bank]++] = word;
+}
+
+/* What is served together: lanes first .. first + lanes - 1. ideal: as if every word could go
+ * to any bank. */
+static int passes(const uint32_t *offset, uint32_t active, int first, int lanes, int bytes,
+                  bool ideal)
+{
+    struct banks banks = {.words = {0}};
+    int most = 0, words = 0;
+    for (int lane = first; lane < first + lanes; lane++)
+        for (int byte = 0; active >> lane & 1 && byte < bytes; byte += BANK_BYTES)
+            want(&banks, (offset[lane] + (uint32_t)byte) / BANK_BYTES);
+    for (int bank = 0; bank < BANKS; bank++) {
+        words += banks.words[bank];
+        if (banks.words[bank] > most)
+            most = banks.words[bank];
+    }
+    return ideal ? (words + BANKS - 1) / BANKS : most;
+}
+
+/* Every lane has the address of the lane whose number differs by the bit apart. */
+static bool in_pairs(const uint32_t *offset, uint32_t active, int first, int lanes, int apart)
+{
+    for (int lane = first; lane < first + lanes; lane++) {
+        const int other = lane ^ apart;
+        if (active >> lane & active >> other & 1 && offset[lane] != offset[other])
+            return false;
+    }
+    return true;
+}
+
+/* The lanes of two groups are loaded together if they come in pairs, neighbours or next but
+ * one: then they want no more than one group does. */
+static bool loaded_together(const uint32_t *offset, uint32_t active, int first, int lanes)
+{
+    return in_pairs(offset, active, first, lanes, 1) ||
+           in_pairs(offset, active, first, lanes, 2);
+}
+
+static int all_passes(const uint32_t *offset, uint32_t active, int bytes, bool is_load,
+                      bool ideal)
+{
+    if (bytes <= BANK_BYTES)
+        return passes(offset, active, 0, BANK_LANES, bytes, ideal);
+    const int group = BANK_LANES * BANK_BYTES / bytes; /* lanes that fill all banks */
+    int sum = 0;
+    for (int first = 0; first < BANK_LANES; first += 2 * group) {
+        if (is_load && loaded_together(offset, active, first, 2 * group))
+            sum += passes(offset, active, first, 2 * group, bytes, ideal);
+        else
+            sum += passes(offset, active, first, group, bytes, ideal) +
+                   passes(offset, active, first + group, group, bytes, ideal);
+    }
+    return sum;
+}
+
+int bank_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, int bytes, bool is_load)
+{
+    return all_passes(offset, active, bytes, is_load, false);
+}
+
+int bank_least_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, int bytes,
+                          bool is_load)
+{
+    return all_passes(offset, active, bytes, is_load, true);
+}
