@@ -7,7 +7,7 @@ archs=$2
 shift 2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-mark='STEP\(_ROWS\|S_BEGIN\|S_BEGIN_WARP\)\{0,1\}('
+mark='STEP\(_ROWS\|_STATISTICS\|_NORMS\|S_BEGIN\|S_BEGIN_WARP\)\{0,1\}('
 mkdir "$folder/marked" "$folder/unmarked"
 status=0
 compared=0

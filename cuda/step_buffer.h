@@ -21,6 +21,7 @@ struct device_step {
     int64_t read_bytes, written_bytes;
 };
 
+/* NaN: the step does not know it. */
 struct device_row {
     float m, l, o_norm;
 };

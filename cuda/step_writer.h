@@ -99,23 +99,52 @@ __device__ inline double group_sum(double x, int threads)
     return x;
 }
 
-/* Of a tile over the whole block. */
+/* The 2-norm of the thread's row of a tile, in all threads of the row. */
+template <int C> __device__ inline float row_norm(const float (&row)[C], int cols)
+{
+    double square = 0.0;
+    for (int c = 0; c < C; c++)
+        if (thread_col() + c * COL_THREADS < cols)
+            square += (double)row[c] * (double)row[c];
+    return (float)sqrt(group_sum(square, COL_THREADS));
+}
+
+/* The record's r-th row of the thread's rows, by one thread of the row. place: NULL, no room.
+ */
+__device__ inline void put_row(struct device_row *place, int r, int rows,
+                               struct device_row values)
+{
+    const int row = thread_row() + r * ROW_THREADS;
+    if (place && row < rows && thread_col() == 0)
+        place[row] = values;
+}
+
+/* Of tiles over the whole block. What a step does not know is NaN: see core/trace.h. */
 template <int R, int C>
 __device__ inline void write_step_rows(struct step_writer &writer, const char *name, int i,
                                        int j, int rows, const float (&m)[R],
                                        const float (&l)[R], const float (&O)[R][C], int dv)
 {
     struct device_row *place = write_step(writer, name, i, j, rows);
-    for (int r = 0; r < R; r++) {
-        const int row = thread_row() + r * ROW_THREADS;
-        double square = 0.0;
-        for (int c = 0; c < C; c++)
-            if (thread_col() + c * COL_THREADS < dv)
-                square += (double)O[r][c] * (double)O[r][c];
-        square = group_sum(square, COL_THREADS);
-        if (place && row < rows && thread_col() == 0)
-            place[row] = {m[r], l[r], (float)sqrt(square)};
-    }
+    for (int r = 0; r < R; r++)
+        put_row(place, r, rows, {m[r], l[r], row_norm(O[r], dv)});
+}
+template <int R>
+__device__ inline void write_step_statistics(struct step_writer &writer, const char *name,
+                                             int i, int j, int rows, const float (&m)[R],
+                                             const float (&l)[R])
+{
+    struct device_row *place = write_step(writer, name, i, j, rows);
+    for (int r = 0; r < R; r++)
+        put_row(place, r, rows, {m[r], l[r], NAN});
+}
+template <int R, int C>
+__device__ inline void write_step_norms(struct step_writer &writer, const char *name, int i,
+                                        int j, int rows, const float (&O)[R][C], int dv)
+{
+    struct device_row *place = write_step(writer, name, i, j, rows);
+    for (int r = 0; r < R; r++)
+        put_row(place, r, rows, {NAN, NAN, row_norm(O[r], dv)});
 }
 
 /* Of the one row of a warp. */

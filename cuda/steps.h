@@ -4,6 +4,8 @@
  *   STEPS_BEGIN(i, 0, plane);       the place of its block in the simulated twin's grid
  *   STEP("load Qi", i, -1);         where the twin calls block_step(b, "load Qi", i, -1)
  *   STEP_ROWS("Oi = ...", i, j, rows, m, l, Oi, dv);     where it calls block_step_rows()
+ *   STEP_STATISTICS("m, l", i, j, rows, m, l);           where it does so without O
+ *   STEP_NORMS("Oi = ...", i, j, rows, Oi, dv);          where it does so without m and l
  * and in its launcher, before the launch: steps_attach(t, &error).
  *
  * Same names, same order, same Q tile i and K/V tile j as in the twin: tests hold both against
@@ -32,6 +34,10 @@
 #define STEP(name, i, j) ((void)write_step(step_writer, name, i, j, 0))
 #define STEP_ROWS(name, i, j, rows, m, l, O, dv)                                               \
     write_step_rows(step_writer, name, i, j, rows, m, l, O, dv)
+#define STEP_STATISTICS(name, i, j, rows, m, l)                                                \
+    write_step_statistics(step_writer, name, i, j, rows, m, l)
+#define STEP_NORMS(name, i, j, rows, O, dv)                                                    \
+    write_step_norms(step_writer, name, i, j, rows, O, dv)
 
 #else
 
@@ -44,6 +50,9 @@
  * has them; or m, l and O[parts] those of one row whose columns k, k + 32, ... lane k has. dv:
  * columns of O that count. */
 #define STEP_ROWS(name, i, j, rows, m, l, O, dv) STEP(name, i, j)
+/* Of tiles only. */
+#define STEP_STATISTICS(name, i, j, rows, m, l) STEP(name, i, j)
+#define STEP_NORMS(name, i, j, rows, O, dv) STEP(name, i, j)
 
 static inline enum status steps_attach(const struct device_tensors *t, struct error *error)
 {

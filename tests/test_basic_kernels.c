@@ -291,7 +291,8 @@ static void record_step(void *context, const struct step_record *record)
     add_step(context, record->step, strlen(record->step));
 }
 
-/* The names that stand in STEP("...", i, j) and STEP_ROWS("...", ...) in the file, in order. */
+/* The names that stand in STEP("...", i, j), STEP_ROWS("...", ...) and the other marks of
+ * cuda/steps.h in the file, in order. */
 static void read_steps(struct steps *steps, const char *path)
 {
     static char text[1 << 16];
@@ -303,7 +304,7 @@ static void read_steps(struct steps *steps, const char *path)
     static const char mark[] = "STEP";
     for (const char *at = strstr(text, mark); at; at = strstr(at, mark)) {
         at += sizeof mark - 1;
-        at += strncmp(at, "_ROWS", 5) == 0 ? 5 : 0;
+        at += strspn(at, "_ABCDEFGHIJKLMNOPQRSTUVWXYZ");
         if (strncmp(at, "(\"", 2) == 0)
             add_step(steps, at + 2, strcspn(at + 2, "\""));
     }

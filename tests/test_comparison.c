@@ -1,9 +1,10 @@
 /* Simulator against GPU: what the comparison lets pass, and what it finds.
  *
- * Protects: a GPU that did what the simulator did passes, whatever the algorithm; one sector,
- * one byte, one row's m, l or norm, one step too few, too many or renamed, and one wrong
- * element of a result do not, and the report names the place. The "GPU" is the simulator's own
- * run, kept as a recording and then damaged.
+ * Protects: a GPU that did what the simulator did passes, whatever the algorithm, and the rows
+ * of all its K/V tiles are compared; one sector, one byte, one row's m, l or norm, one that
+ * only one side knows, one step too few, too many or renamed, and one wrong element of a result
+ * do not, and the report names the place. The "GPU" is the simulator's own run, kept as a
+ * recording and then damaged.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -100,6 +101,10 @@ static void test_a_gpu_that_does_the_same_passes(void **state)
         assert_true(c.traffic_equal && c.results_equal && !c.step.found);
         assert_int_equal(c.launches, i == ALGORITHM_STANDARD ? 3 : 1);
         assert_true(c.steps_compared > 10 && c.steps_compared == c.simulated_steps.count);
+        if (i == ALGORITHM_STANDARD) /* m and l of each row and K/V tile, and O of each */
+            assert_int_equal(c.rows_compared, 2 * (2 * 50 * 3));
+        else
+            assert_true(c.rows_compared > 0);
         assert_true(c.largest_difference == 0.0 && c.o_difference == 0.0);
         assert_true(c.measured[DIRECTION_READ] == c.predicted[DIRECTION_READ]);
         comparison_free(&c);
@@ -222,6 +227,49 @@ static void test_one_wrong_step_is_named(void **state)
     }
 }
 
+static void damage_unknown_m(struct step_log *steps, int64_t n)
+{
+    steps->records[n].m[3] = 0.0f;
+}
+
+static void damage_unknown_norm(struct step_log *steps, int64_t n)
+{
+    steps->records[n].o_norm[3] = 0.0f;
+}
+
+static void damage_known_l(struct step_log *steps, int64_t n)
+{
+    steps->records[n].l[3] = NAN;
+}
+
+/* The softmax of standard attention knows no O, and its last launch neither m nor l. */
+static void test_what_one_side_does_not_know_is_found(void **state)
+{
+    static const struct {
+        damage *damage;
+        const char *kernel, *what;
+    } cases[] = {{damage_unknown_m, "standard_output", "m"},
+                 {damage_norm, "standard_output", "norm of O"},
+                 {damage_unknown_norm, "standard_softmax", "norm of O"},
+                 {damage_known_l, "standard_softmax", "l"}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        struct gpu_recording r = record(ALGORITHM_STANDARD, 0.0f);
+        int64_t n = 0;
+        while (r.seen.steps.records[n].rows == 0 ||
+               strcmp(r.seen.steps.records[n].kernel, cases[k].kernel) != 0)
+            n++;
+        cases[k].damage(&r.seen.steps, n);
+        struct comparison c = compare(&r);
+        assert_true(c.step.found && c.traffic_equal && c.results_equal);
+        assert_string_equal(c.step.what, cases[k].what);
+        assert_string_equal(c.step.record.kernel, cases[k].kernel);
+        assert_int_equal(c.step.row, 3);
+        assert_int_equal(c.steps_compared, n + 1);
+        comparison_free(&c);
+    }
+}
+
 static void test_missing_and_additional_steps_are_found(void **state)
 {
     (void)state;
@@ -263,6 +311,7 @@ int main(void)
         cmocka_unit_test(test_launches_too_few_or_renamed_are_found),
         cmocka_unit_test(test_without_counters_the_rest_is_compared),
         cmocka_unit_test(test_one_wrong_step_is_named),
+        cmocka_unit_test(test_what_one_side_does_not_know_is_found),
         cmocka_unit_test(test_missing_and_additional_steps_are_found),
         cmocka_unit_test(test_one_wrong_element_is_found),
     };

@@ -137,6 +137,8 @@ enum other_fault {
     NEGATIVE_COLUMNS,
     STEP_ROWS_BEYOND_M,
     STEP_ROWS_BEYOND_O,
+    STEP_ROWS_OF_M_ALONE,
+    STEP_ROWS_OF_NOTHING,
     OTHER_FAULT_COUNT
 };
 
@@ -167,7 +169,11 @@ static void other_fault_block(struct thread_block *b, const void *args)
     else if (fault == STEP_ROWS_BEYOND_M)
         block_step_rows(b, "step", 0, 0, 4, &m, &l, &S);
     else if (fault == STEP_ROWS_BEYOND_O)
-        block_step_rows(b, "step", 0, 0, 5, &l, &l, &S);
+        block_step_rows(b, "step", 0, 0, 5, NULL, NULL, &S);
+    else if (fault == STEP_ROWS_OF_M_ALONE)
+        block_step_rows(b, "step", 0, 0, 3, &m, NULL, &S);
+    else if (fault == STEP_ROWS_OF_NOTHING)
+        block_step_rows(b, "step", 0, 0, 3, NULL, NULL, NULL);
 }
 
 static void ignore_record(void *context, const struct step_record *record)
@@ -190,7 +196,7 @@ static void test_other_faults(void **state)
     int missed = 0;
     for (enum other_fault f = 0; f < OTHER_FAULT_COUNT; f++) {
         const struct fault fault = fault_of(commit_other, &f);
-        const bool step = f == STEP_ROWS_BEYOND_M || f == STEP_ROWS_BEYOND_O;
+        const bool step = f >= STEP_ROWS_BEYOND_M;
         if (fault_is_bug(&fault, step ? "sim/core/trace.c" : "sim/ops/tile_ops.c", ""))
             continue;
         print_error("fault %d goes unnoticed %s\n", (int)f, fault.text);

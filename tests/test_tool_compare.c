@@ -97,6 +97,21 @@ static void test_text_and_steps(void **state)
     tool_run_free(&run);
 }
 
+/* Standard attention has m and l in one launch, O in another. */
+static void test_text_of_what_a_step_does_not_know(void **state)
+{
+    const struct workplace *place = *state;
+    struct tool_run run;
+    copy_recording(place, "steps_standard");
+    tool_run(&run, place, "compare --recording recording.json --steps");
+    assert_int_equal(run.status, 0);
+    assert_non_null(strstr(run.out, "|O|        -        -\n"));
+    assert_non_null(
+        strstr(run.out, "row 0  m         -         -  l         -         -  |O|"));
+    assert_null(strstr(run.out, "nan"));
+    tool_run_free(&run);
+}
+
 static void test_damage_is_found(void **state)
 {
     static const struct {
@@ -184,6 +199,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_every_recording_is_what_the_simulator_does),
         TEST(test_text_and_steps),
+        TEST(test_text_of_what_a_step_does_not_know),
         TEST(test_damage_is_found),
         TEST(test_refusals),
     };

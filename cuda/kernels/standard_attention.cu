@@ -69,7 +69,7 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
         tile_get(Sij, sSij, PITCH);
         tile_scale_and_mask(Sij, a, 1.0f, i * Br, j * Bc, rows, cols);
         online_softmax(Sij, m, l, c);
-        STEP("m, l of Sij", i, j);
+        STEP_STATISTICS("m, l of Sij", i, j, rows, m, l);
     }
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
@@ -120,7 +120,7 @@ __launch_bounds__(THREADS, 1) void standard_output(struct attention a, Global<co
         tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv);
         __syncthreads();
         tile_add_product(Oi, Pij, P_PITCH, Vj, V_PITCH, cols);
-        STEP("Oi = Oi + Pij Vj", i, j);
+        STEP_NORMS("Oi = Oi + Pij Vj", i, j, rows, Oi, dv);
     }
     __syncthreads();
     tile_put(Vj, V_PITCH, Oi);

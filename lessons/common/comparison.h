@@ -40,7 +40,7 @@ struct comparison {
     bool traffic_equal; /* predicted = simulated, and measured too if launches > 0 */
 
     int64_t steps_compared;      /* 0: the GPU's steps are not known */
-    int64_t rows_compared;       /* of all steps: rows with m, l and a norm of O */
+    int64_t rows_compared;       /* of all steps: rows with m and l, a norm of O or both */
     double largest_difference;   /* of m, l and norms, as a share of the tolerance */
     struct step_difference step; /* the first beyond tolerance */
 

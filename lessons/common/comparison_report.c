@@ -47,12 +47,28 @@ static void print_traffic(const struct comparison *c)
     printf("\n");
 }
 
+/* In columns of width, "-" for what a step does not know. */
+static void print_value(float value, int width, int decimals)
+{
+    if (isnan(value))
+        printf(" %*s", width, "-");
+    else
+        printf(" %*.*f", width, decimals, (double)value);
+}
+
 /* Both sides' row 0, the line below its step. */
 static void print_row_pair(const struct step_record *a, const struct step_record *b)
 {
-    printf("    row 0  m %9.5f %9.5f  l %9.4f %9.4f  |O| %8.4f %8.4f\n", (double)a->m[0],
-           (double)b->m[0], (double)a->l[0], (double)b->l[0], (double)a->o_norm[0],
-           (double)b->o_norm[0]);
+    printf("    row 0  m");
+    print_value(a->m[0], 9, 5);
+    print_value(b->m[0], 9, 5);
+    printf("  l");
+    print_value(a->l[0], 9, 4);
+    print_value(b->l[0], 9, 4);
+    printf("  |O|");
+    print_value(a->o_norm[0], 8, 4);
+    print_value(b->o_norm[0], 8, 4);
+    printf("\n");
 }
 
 static void print_steps(const struct comparison *c)

@@ -182,7 +182,7 @@ static void claim_steps(struct lesson *l, const struct comparison *c, const char
     snprintf(claim, sizeof claim, "%s: every step moved the same bytes", algorithm);
     lesson_claim_same(l, claim, "steps", c->simulated_steps.count,
                       c->step.found && c->step.row < 0 ? -1 : c->steps_compared);
-    if (c->rows_compared > 0) { /* standard attention keeps no O beside m and l */
+    if (c->rows_compared > 0) { /* 0: the sides differ before the first row */
         snprintf(claim, sizeof claim, "%s: m, l and |O| of every row agree", algorithm);
         lesson_claim_error(l, claim, 1.0, c->largest_difference);
     }

@@ -43,16 +43,36 @@ void block_step(struct thread_block *b, const char *step, int i, int j)
     list->record = record_of(b, step, i, j);
 }
 
+static double row_norm(const struct tile *tile, size_t row)
+{
+    double square = 0;
+    for (size_t c = 0; c < (size_t)tile->cols; c++) {
+        const double value = tile->data[row * (size_t)tile->cols + c];
+        square += value * value;
+    }
+    return sqrt(square);
+}
+
+/* tile NULL: not known, in any number of rows. */
+static void check_rows(const struct thread_block *b, const struct tile *tile, int rows)
+{
+    CHECK(!tile || (rows > 0 && rows <= tile->rows), "%s: statistics of %d rows of tile %s",
+          b->launch->name, rows, tile->name);
+}
+
 void block_step_rows(struct thread_block *b, const char *step, int i, int j, int rows,
                      const struct tile *m, const struct tile *l, const struct tile *O)
 {
-    if (!b->gpu->trace || !m->data) {
+    if (!b->gpu->trace)
+        return;
+    CHECK(!m == !l && (m || O), "%s: rows have m and l, O or all three", b->launch->name);
+    if (!(m ? m : O)->data) {
         block_step(b, step, i, j);
         return;
     }
-    CHECK(rows > 0 && rows <= m->rows && rows <= l->rows && rows <= O->rows,
-          "%s: statistics of %d rows of tiles %s, %s and %s", b->launch->name, rows, m->name,
-          l->name, O->name);
+    check_rows(b, m, rows);
+    check_rows(b, l, rows);
+    check_rows(b, O, rows);
     const size_t n = (size_t)rows;
     struct step_list *list = calloc(1, sizeof *list + 3 * n * sizeof(float));
     append(b, list);
@@ -62,14 +82,9 @@ void block_step_rows(struct thread_block *b, const char *step, int i, int j, int
     list->record.l = list->values + n;
     list->record.o_norm = list->values + 2 * n;
     for (size_t r = 0; r < n; r++) {
-        double square = 0;
-        for (size_t c = 0; c < (size_t)O->cols; c++) {
-            const double value = O->data[r * (size_t)O->cols + c];
-            square += value * value;
-        }
-        list->record.m[r] = m->data[r];
-        list->record.l[r] = l->data[r];
-        list->record.o_norm[r] = (float)sqrt(square);
+        list->record.m[r] = m ? m->data[r] : NAN;
+        list->record.l[r] = l ? l->data[r] : NAN;
+        list->record.o_norm[r] = O ? (float)row_norm(O, r) : NAN;
     }
 }
 

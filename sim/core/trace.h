@@ -2,7 +2,8 @@
  *
  * Interface:
  *   A kernel calls block_step() at the end of each step, and block_step_rows() at the end of a
- *   K/V block, with the row statistics. Without gpu->trace both return at once. Records reach
+ *   K/V block, with what it has of the row statistics: NULL for tiles that the step does not
+ *   know, NaN in the record. Without gpu->trace both return at once. Records reach
  *   the trace's function in block order when the block has ended, so that a trace does not
  *   depend on the number of cores. trace_write_json() is such a function: one JSON object a
  *   line.
@@ -28,7 +29,8 @@ struct step_record {
     int64_t read_bytes, written_bytes, reduced_bytes; /* by this block so far */
     int rows;                                         /* 0: no row statistics */
     float *m, *l, *o_norm; /* [rows] each: row maximum, row sum, 2-norm of the row of the O
-                              accumulator. Valid during the call. */
+                              accumulator; all NaN: the step does not know them. Valid
+                              during the call. */
 };
 
 struct trace {
@@ -39,7 +41,8 @@ struct trace {
 /* Records a step without row statistics. step is static. */
 void block_step(struct thread_block *b, const char *step, int i, int j);
 
-/* Records a step with the first rows rows of m, l (rows x 1 tiles) and O's row norms. */
+/* Records a step with the first rows rows of m, l (rows x 1 tiles) and O's row norms. m and l,
+ * or O, may be NULL: not known. */
 void block_step_rows(struct thread_block *b, const char *step, int i, int j, int rows,
                      const struct tile *m, const struct tile *l, const struct tile *O);
 

@@ -110,7 +110,7 @@ static void softmax_block(struct thread_block *b, const void *arguments)
         return;
     for (int j = loop_begin(b, 0); j < Tc; j = loop_next(b, j, Tc)) {
         meet_scores(&Sij, &s, args, plane, row, j * Bc);
-        block_step(b, "m, l of Sij", i, j);
+        block_step_rows(b, "m, l of Sij", i, j, rows, &s.m, &s.l, NULL);
     }
     for (int j = loop_begin(b, 0); j < Tc; j = loop_next(b, j, Tc)) {
         const int cols = min(Bc, a->seqlen_k - j * Bc);
@@ -144,12 +144,12 @@ static void output_block(struct thread_block *b, const void *arguments)
     tile_load(&V, &t->V, attention_kv_plane(a, plane), 0, 0);
     block_step(b, "load V", -1, -1);
     for (int i = loop_begin(b, 0); i < Tr; i = loop_next(b, i, Tr)) {
+        const int rows = min(Br, a->seqlen_q - i * Br);
         tile_load(&Pi, &t->P, plane, i * Br, 0);
         tile_fill(&Oi, 0.0f);
-        tile_add_masked_product(&Oi, &Pi, &V, a, i * Br, 0, min(Br, a->seqlen_q - i * Br),
-                                a->seqlen_k);
+        tile_add_masked_product(&Oi, &Pi, &V, a, i * Br, 0, rows, a->seqlen_k);
         tile_store(&t->O, plane, i * Br, 0, &Oi);
-        block_step(b, "Oi = Pi V", i, -1);
+        block_step_rows(b, "Oi = Pi V", i, -1, rows, NULL, NULL, &Oi);
     }
 }
 
@@ -160,7 +160,7 @@ static void output_tile_block(struct thread_block *b, const void *arguments)
     const struct attention *a = args->a;
     struct attention_tensors *t = args->t;
     const int i = b->x, plane = b->z, Br = a->block_q, Bc = a->block_k;
-    const int Tc = attention_tiles_k(a);
+    const int rows = min(Br, a->seqlen_q - i * Br), Tc = attention_tiles_k(a);
     struct tile Pij, Vj, Oi;
     tile_alloc(&Pij, b, LEVEL_SRAM, "Pij", a->dtype, Br, Bc);
     tile_alloc(&Vj, b, LEVEL_SRAM, "Vj", a->dtype, Bc, a->head_dim_v);
@@ -171,9 +171,9 @@ static void output_tile_block(struct thread_block *b, const void *arguments)
     for (int j = loop_begin(b, 0); j < Tc; j = loop_next(b, j, Tc)) {
         tile_load(&Pij, &t->P, plane, i * Br, j * Bc);
         tile_load(&Vj, &t->V, attention_kv_plane(a, plane), j * Bc, 0);
-        tile_add_masked_product(&Oi, &Pij, &Vj, a, i * Br, j * Bc,
-                                min(Br, a->seqlen_q - i * Br), min(Bc, a->seqlen_k - j * Bc));
-        block_step(b, "Oi = Oi + Pij Vj", i, j);
+        tile_add_masked_product(&Oi, &Pij, &Vj, a, i * Br, j * Bc, rows,
+                                min(Bc, a->seqlen_k - j * Bc));
+        block_step_rows(b, "Oi = Oi + Pij Vj", i, j, rows, NULL, NULL, &Oi);
     }
     tile_store(&t->O, plane, i * Br, 0, &Oi);
     block_step(b, "store Oi", i, -1);
