@@ -55,4 +55,19 @@ enum { TILE_SIZES = 3, DV_SIZES = 3 };
 int launch_tile_size(const struct attention *a);
 int launch_dv_size(const struct attention *a);
 
+/* Defines launch_KERNEL(), which checks the problem and calls the launch<TILE, DV>() that
+ * serves it: an attention_launcher and a template of the same file, which includes steps.h. */
+#define TILED_LAUNCHER(kernel)                                                                 \
+    enum status launch_##kernel(const struct attention *a, const struct device_tensors *t,     \
+                                struct error *error)                                           \
+    {                                                                                          \
+        static attention_launcher *const launchers[TILE_SIZES][DV_SIZES] = {                   \
+            {launch<16, 64>, launch<16, 128>, launch<16, 256>},                                \
+            {launch<32, 64>, launch<32, 128>, launch<32, 256>},                                \
+            {launch<64, 64>, launch<64, 128>, launch<64, 256>}};                               \
+        if (launch_check_problem(#kernel, a, error) || steps_attach(t, error))                 \
+            return error->status;                                                              \
+        return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);                 \
+    }
+
 #endif

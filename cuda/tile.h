@@ -132,6 +132,25 @@ template <int R, int C> __device__ inline void tile_fill(float (&tile)[R][C], fl
             tile[r][c] = value;
 }
 
+/* A value a row. In registers every thread of a row has it; in shared memory it is there once.
+ */
+template <int R> __device__ inline void tile_fill(float (&rows)[R], float value)
+{
+    for (int r = 0; r < R; r++)
+        rows[r] = value;
+}
+template <int R> __device__ inline void tile_put_rows(Shared<float> dst, const float (&rows)[R])
+{
+    for (int r = 0; r < R; r++)
+        if (thread_col() == 0)
+            dst[thread_row() + r * ROW_THREADS] = rows[r];
+}
+template <int R> __device__ inline void tile_get_rows(float (&rows)[R], Shared<const float> src)
+{
+    for (int r = 0; r < R; r++)
+        rows[r] = src[thread_row() + r * ROW_THREADS];
+}
+
 /* S <- Q K^T over depth columns of Q and K, both in shared memory. */
 template <int R, int C>
 __device__ inline void tile_scores(float (&S)[R][C], Shared<const float> Q,
@@ -191,6 +210,15 @@ __device__ inline void tile_divide_rows(float (&O)[R][C], const float (&l)[R])
         for (int k = 0; k < C; k++)
             O[r][k] = l[r] == 0.0f ? 0.0f : O[r][k] * inverse;
     }
+}
+
+/* Li <- m + log l, -inf in rows with l = 0. */
+template <int R>
+__device__ inline void tile_log_sum_exp(float (&Li)[R], const float (&m)[R],
+                                        const float (&l)[R])
+{
+    for (int r = 0; r < R; r++)
+        Li[r] = l[r] == 0.0f ? -INFINITY : m[r] + logf(l[r]);
 }
 
 /* Over the 16 threads of a row. fmaxf passes over NaN; exp brings it back. */

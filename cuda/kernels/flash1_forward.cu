@@ -22,19 +22,6 @@ template <int TILE, int DV> static int64_t shared_floats(int d)
     return TILE * (2 * odd_pitch(d) + 2 * wide_pitch(DV) + wide_pitch(TILE) + 2);
 }
 
-/* A row's statistics between registers (every thread of the row has them) and shared memory. */
-template <int R> static __device__ void get_rows(float (&x)[R], Shared<const float> src)
-{
-    for (int r = 0; r < R; r++)
-        x[r] = src[thread_row() + r * ROW_THREADS];
-}
-template <int R> static __device__ void put_rows(Shared<float> dst, const float (&x)[R])
-{
-    for (int r = 0; r < R; r++)
-        if (thread_col() == 0)
-            dst[thread_row() + r * ROW_THREADS] = x[r];
-}
-
 template <int TILE, int DV>
 static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
     struct attention a, Global<const float> Q, Global<const float> K, Global<const float> V,
@@ -80,14 +67,12 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
             tile_scale_and_mask(Sij, a, a.scale, i * Br, j * Bc, rows, cols);
             STEP("Sij = scale Qi KjT", i, j);
 
-            for (int r = 0; r < R; r++) {
-                l[r] = 0.0f;
-                m[r] = -INFINITY;
-            }
             tile_fill(Oi, 0.0f);
+            tile_fill(l, 0.0f);
+            tile_fill(m, -INFINITY);
             if (j > 0) {
-                get_rows(l, sl);
-                get_rows(m, sm);
+                tile_get_rows(l, sl);
+                tile_get_rows(m, sm);
                 tile_get(Oi, sOi, V_PITCH);
                 tile_scale_rows(Oi, l); /* undo the normalisation of earlier passes */
             }
@@ -103,8 +88,8 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
 
             __syncwarp(); /* so are the statistics, and an element of Oi by one thread */
             tile_put(sOi, V_PITCH, Oi);
-            put_rows(sl, l);
-            put_rows(sm, m);
+            tile_put_rows(sl, l);
+            tile_put_rows(sm, m);
             __syncthreads();
             tile_store(O + q_row * dv, dv, sOi, V_PITCH, rows, dv);
             tile_store(l_hbm + q_row, 1, sl, 1, rows, 1);
@@ -130,14 +115,4 @@ static enum status launch(const struct attention *a, const struct device_tensors
     return launch_check(&shape, error);
 }
 
-enum status launch_flash1_forward(const struct attention *a, const struct device_tensors *t,
-                                  struct error *error)
-{
-    static attention_launcher *const launchers[TILE_SIZES][DV_SIZES] = {
-        {launch<16, 64>, launch<16, 128>, launch<16, 256>},
-        {launch<32, 64>, launch<32, 128>, launch<32, 256>},
-        {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("flash1_forward", a, error) || steps_attach(t, error))
-        return error->status;
-    return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
-}
+TILED_LAUNCHER(flash1_forward)

@@ -38,15 +38,13 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
     Shared<float> Qi = shared, Kj = Qi + TILE * pitch, Pij = Kj, Vj = Kj + kj_floats<TILE>(d);
     const int64_t kv_row = (int64_t)kv_plane_of(a, plane) * a.seqlen_k;
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
-    float Oi[R][DV / COL_THREADS], m[R], l[R];
+    float Oi[R][DV / COL_THREADS], m[R], l[R], Li[R];
     STEPS_BEGIN(i, 0, plane);
 
     tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
     tile_fill(Oi, 0.0f);
-    for (int r = 0; r < R; r++) {
-        m[r] = -INFINITY;
-        l[r] = 0.0f;
-    }
+    tile_fill(m, -INFINITY);
+    tile_fill(l, 0.0f);
     STEP("load Qi", i, -1);
 
     const int Tc = visited_tiles(a, i); /* causal: no tile past the diagonal */
@@ -76,13 +74,11 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
     tile_divide_rows(Oi, l);
     __syncthreads(); /* Vj and Pij are free: Oi and Li leave through them, row by row */
     tile_put(Vj, V_PITCH, Oi);
-    Shared<float> Li = Pij;
-    for (int r = 0; r < R; r++)
-        if (thread_col() == 0)
-            Li[thread_row() + r * ROW_THREADS] = l[r] == 0.0f ? -INFINITY : m[r] + logf(l[r]);
+    tile_log_sum_exp(Li, m, l);
+    tile_put_rows(Pij, Li);
     __syncthreads();
     tile_store(O + q_row * dv, dv, Vj, V_PITCH, rows, dv);
-    tile_store(LSE + q_row, 1, Li, 1, rows, 1);
+    tile_store(LSE + q_row, 1, Pij, 1, rows, 1);
     STEP("store Oi, Li", i, -1);
 }
 
@@ -102,14 +98,4 @@ static enum status launch(const struct attention *a, const struct device_tensors
     return launch_check(&shape, error);
 }
 
-enum status launch_flash2_forward(const struct attention *a, const struct device_tensors *t,
-                                  struct error *error)
-{
-    static attention_launcher *const launchers[TILE_SIZES][DV_SIZES] = {
-        {launch<16, 64>, launch<16, 128>, launch<16, 256>},
-        {launch<32, 64>, launch<32, 128>, launch<32, 256>},
-        {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("flash2_forward", a, error) || steps_attach(t, error))
-        return error->status;
-    return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
-}
+TILED_LAUNCHER(flash2_forward)

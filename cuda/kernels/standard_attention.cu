@@ -33,8 +33,7 @@ __launch_bounds__(THREADS, 1) void standard_scores(struct attention a, Global<co
     tile_load(Kj, pitch, K + kv_row * d, d, cols, d);
     __syncthreads();
     tile_scores(Sij, Qi, Kj, pitch, d);
-    for (int r = 0; r < TILE / ROW_THREADS; r++)
-        scale[r] = a.scale;
+    tile_fill(scale, a.scale);
     tile_scale_rows(Sij, scale);
     tile_put(sSij, wide_pitch(TILE), Sij);
     __syncthreads();
@@ -55,12 +54,10 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
     const int rows = min(Br, a.seqlen_q - i * Br), Tc = (a.seqlen_k + Bc - 1) / Bc;
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
     Shared<float> sSij = shared, sLi = sSij + TILE * PITCH;
-    float Sij[R][TILE / COL_THREADS], m[R], l[R], c[R];
+    float Sij[R][TILE / COL_THREADS], m[R], l[R], c[R], Li[R];
     STEPS_BEGIN(i, 0, plane);
-    for (int r = 0; r < R; r++) {
-        m[r] = -INFINITY;
-        l[r] = 0.0f;
-    }
+    tile_fill(m, -INFINITY);
+    tile_fill(l, 0.0f);
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous tile */
@@ -87,9 +84,8 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
         tile_store(P + q_row * a.seqlen_k + j * Bc, a.seqlen_k, sSij, PITCH, rows, cols);
         STEP("Pij = diag(l)^-1 exp(Sij - m)", i, j);
     }
-    for (int r = 0; r < R; r++)
-        if (thread_col() == 0)
-            sLi[thread_row() + r * ROW_THREADS] = l[r] == 0.0f ? -INFINITY : m[r] + logf(l[r]);
+    tile_log_sum_exp(Li, m, l);
+    tile_put_rows(sLi, Li);
     __syncthreads();
     tile_store(LSE + q_row, 1, sLi, 1, rows, 1);
     STEP("store Li", i, -1);
@@ -134,15 +130,14 @@ static enum status launch(const struct attention *a, const struct device_tensors
                           struct error *error)
 {
     const int Tr = attention_tiles_q(a), Tc = attention_tiles_k(a);
-    const int planes = attention_planes_q(a), tile = TILE * wide_pitch(TILE);
-    const struct launch_shape scores = {"standard_scores",
-                                        {Tc, Tr, planes},
-                                        THREADS,
-                                        4 * (2 * TILE * odd_pitch(a->head_dim) + tile)};
+    const int planes = attention_planes_q(a), qk_bytes = 4 * TILE * odd_pitch(a->head_dim);
+    const int s_bytes = 4 * TILE * wide_pitch(TILE), v_bytes = 4 * TILE * wide_pitch(DV);
+    const struct launch_shape scores = {
+        "standard_scores", {Tc, Tr, planes}, THREADS, 2 * qk_bytes + s_bytes};
     const struct launch_shape softmax = {
-        "standard_softmax", {Tr, planes, 1}, THREADS, 4 * (tile + TILE)};
+        "standard_softmax", {Tr, planes, 1}, THREADS, s_bytes + 4 * TILE};
     const struct launch_shape output = {
-        "standard_output", {Tr, planes, 1}, THREADS, 4 * (tile + TILE * wide_pitch(DV))};
+        "standard_output", {Tr, planes, 1}, THREADS, s_bytes + v_bytes};
     if (launch_prepare((const void *)standard_scores<TILE>, &scores, error) ||
         launch_prepare((const void *)standard_softmax<TILE>, &softmax, error) ||
         launch_prepare((const void *)standard_output<TILE, DV>, &output, error))
@@ -163,14 +158,4 @@ static enum status launch(const struct attention *a, const struct device_tensors
     return launch_check(&output, error);
 }
 
-enum status launch_standard_attention(const struct attention *a, const struct device_tensors *t,
-                                      struct error *error)
-{
-    static attention_launcher *const launchers[TILE_SIZES][DV_SIZES] = {
-        {launch<16, 64>, launch<16, 128>, launch<16, 256>},
-        {launch<32, 64>, launch<32, 128>, launch<32, 256>},
-        {launch<64, 64>, launch<64, 128>, launch<64, 256>}};
-    if (launch_check_problem("standard_attention", a, error) || steps_attach(t, error))
-        return error->status;
-    return launchers[launch_tile_size(a)][launch_dv_size(a)](a, t, error);
-}
+TILED_LAUNCHER(standard_attention)
