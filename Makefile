@@ -67,7 +67,8 @@ flags_of = $(ALL_CFLAGS) $(if $(filter lessons/%,$(1)),$(LESSON_CFLAGS)) \
 
 SIM_SOURCES := $(wildcard sim/core/*.c sim/ops/*.c sim/kernels/*.c sim/models/*.c)
 # With what the GPU side and a machine without a GPU share.
-COMMON_SOURCES := $(wildcard lessons/common/*.c) cuda/observation.c cuda/counter_names.c
+COMMON_SOURCES := $(wildcard lessons/common/*.c) cuda/observation.c cuda/counter_names.c \
+                  cuda/refusals.c
 TOOL_SOURCES := $(wildcard lessons/flashlab*.c)
 LESSON_SOURCES := $(wildcard lessons/[0-9]*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)

@@ -10,6 +10,7 @@
 #include <cupti_target.h>
 
 #include "cuda/error.h"
+#include "cuda/refusals.h"
 
 enum { MAX_RANGES = 8 };
 
@@ -23,31 +24,33 @@ struct counters {
     std::vector<enum counter> of; /* [metrics.size()]: which counters they are */
 };
 
-static enum status cupti_failed(struct error *error, CUptiResult code, const char *call,
-                                int line)
+static enum counters_failure failure_of(CUptiResult code)
 {
-    const char *name = "unknown error", *advice = "";
+    switch (code) {
+    case CUPTI_ERROR_INSUFFICIENT_PRIVILEGES:
+    case CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES:
+        return COUNTERS_PRIVILEGED;
+    case CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED:
+        return COUNTERS_TAKEN;
+    default:
+        return COUNTERS_FAILED;
+    }
+}
+
+enum status counters_failed(struct error *error, int cupti_result, const char *call, int line)
+{
+    const CUptiResult code = (CUptiResult)cupti_result;
+    const char *name = "unknown error";
     cuptiGetResultString(code, &name);
-    if (code == CUPTI_ERROR_INSUFFICIENT_PRIVILEGES ||
-        code == CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)
-        advice =
-            "\nThe driver lets only administrators read hardware counters: run as root, or "
-            "have the\nadministrator load the nvidia module with "
-            "NVreg_RestrictProfilingToAdminUsers=0\n"
-            "(https://developer.nvidia.com/ERR_NVGPUCTRPERM).";
-    else if (code == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED)
-        advice =
-            "\nAnother profiler watches this process: its counters can be read from what it "
-            "writes\n(flashlab compare --ncu FILE).";
     return error_set(error, STATUS_BAD_ARGUMENT, "%s:%d: %s: %s%s", __FILE__, line, call, name,
-                     advice);
+                     counters_advice(failure_of(code)));
 }
 
 #define CUPTI_TRY(call, error)                                                                 \
     do {                                                                                       \
         const CUptiResult cupti_code = (call);                                                 \
         if (cupti_code != CUPTI_SUCCESS)                                                       \
-            return cupti_failed(error, cupti_code, #call, __LINE__);                           \
+            return counters_failed(error, cupti_code, #call, __LINE__);                        \
     } while (0)
 
 /* The context of the runtime, through the runtime: a program that links with libcuda itself

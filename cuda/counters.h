@@ -40,6 +40,10 @@ enum status counters_measure(struct counter_values *values, int most, int *launc
 
 void counters_close(struct counters *counters); /* NULL: nothing happens */
 
+/* Fills *error as the functions above do when the call of CUPTI at a line of counters.cpp
+ * returns cupti_result, and returns its status. */
+enum status counters_failed(struct error *error, int cupti_result, const char *call, int line);
+
 #ifdef __cplusplus
 }
 #endif

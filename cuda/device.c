@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "cuda/error.h"
-
-/* Turing: the oldest GPU that CUDA 13 compiles for. */
-enum { OLDEST_MAJOR = 7, OLDEST_MINOR = 5 };
+#include "cuda/refusals.h"
 
 static enum status query_limits(struct device_info *info, struct error *error)
 {
@@ -61,11 +59,8 @@ enum status device_query(struct device_info *info, struct error *error)
     find_driver(info->driver);
     CUDA_TRY(cudaDriverGetVersion(&info->driver_version), error);
     CUDA_TRY(cudaRuntimeGetVersion(&info->runtime_version), error);
-    if (info->compute_major * 10 + info->compute_minor < OLDEST_MAJOR * 10 + OLDEST_MINOR)
-        return error_set(error, STATUS_BAD_ARGUMENT,
-                         "%s has compute capability %d.%d: %d.%d or later is needed",
-                         info->name, info->compute_major, info->compute_minor, OLDEST_MAJOR,
-                         OLDEST_MINOR);
+    if (refuse_old_gpu(info->name, info->compute_major, info->compute_minor, error))
+        return error->status;
     size_t available = 0, total = 0;
     CUDA_TRY(cudaMemGetInfo(&available, &total), error);
     info->free_bytes = (int64_t)available;

@@ -7,11 +7,14 @@
 
 #include <cmocka.h>
 
+#include <cupti_result.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cuda/basic.h"
+#include "cuda/counters.h"
 #include "cuda/device.h"
+#include "cuda/refusals.h"
 #include "run.h"
 
 static const struct attention fine = {.batch = 1,
@@ -117,6 +120,51 @@ static void test_out_of_memory(void **state)
     device_free(memory);
 }
 
+static void assert_says(const char *text, const char *const *parts, size_t count)
+{
+    for (size_t k = 0; k < count; k++)
+        if (!strstr(text, parts[k]))
+            fail_msg("\"%s\" does not say \"%s\"", text, parts[k]);
+}
+
+/* This GPU is new enough; a Volta is not. */
+static void test_old_gpu(void **state)
+{
+    static const char *const parts[] = {"Tesla V100", "compute capability 7.0",
+                                        "7.5 or later is needed"};
+    struct device_info info;
+    struct error error;
+    (void)state;
+    if (device_query(&info, &error))
+        fail_msg("%s", error.text);
+    assert_int_equal(refuse_old_gpu(info.name, info.compute_major, info.compute_minor, &error),
+                     STATUS_OK);
+    assert_int_equal(refuse_old_gpu("Tesla V100", 7, 0, &error), STATUS_BAD_ARGUMENT);
+    assert_says(error.text, parts, 3);
+}
+
+/* What CUPTI calls a missing permission, and how to grant it; nothing of that for others. */
+static void test_counters_without_permission(void **state)
+{
+    static const int results[] = {CUPTI_ERROR_INSUFFICIENT_PRIVILEGES,
+                                  CUPTI_ERROR_VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES};
+    static const char *const parts[] = {
+        "cuda/counters.cpp:7: enable()", "INSUFFICIENT_PRIVILEGES", "run as root",
+        "NVreg_RestrictProfilingToAdminUsers=0", "ERR_NVGPUCTRPERM)."};
+    struct error error;
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(counters_failed(&error, results[k], "enable()", 7),
+                         STATUS_BAD_ARGUMENT);
+        assert_says(error.text, parts, 5);
+    }
+    counters_failed(&error, CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED, "enable()", 7);
+    assert_non_null(strstr(error.text, "--ncu FILE"));
+    counters_failed(&error, CUPTI_ERROR_INVALID_PARAMETER, "enable()", 7);
+    assert_non_null(strstr(error.text, "CUPTI_ERROR_INVALID_PARAMETER"));
+    assert_true(!strstr(error.text, "root") && !strstr(error.text, "--ncu"));
+}
+
 /* Host array to host array, on a stream of its own and on the default one: the same bits. */
 static void test_streams(void **state)
 {
@@ -150,9 +198,14 @@ static void test_streams(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks),          cmocka_unit_test(test_head_dims_and_dtype),
-        cmocka_unit_test(test_too_many_planes), cmocka_unit_test(test_shared_memory),
-        cmocka_unit_test(test_matmul_tile),     cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_head_dims_and_dtype),
+        cmocka_unit_test(test_too_many_planes),
+        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_matmul_tile),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_old_gpu),
+        cmocka_unit_test(test_counters_without_permission),
         cmocka_unit_test(test_streams),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
