@@ -19,6 +19,16 @@ static const struct {
         {"shared_load_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_ld.sum"},
     [COUNTER_SHARED_STORE_CONFLICTS] =
         {"shared_store_conflicts", "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_st.sum"},
+    [COUNTER_SHARED_LOAD_INSTRUCTIONS] = {"shared_load_instructions",
+                                          "smsp__sass_inst_executed_op_shared_ld.sum"},
+    [COUNTER_SHARED_LOAD_WAVEFRONTS] =
+        {"shared_load_wavefronts",
+         "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},
+    [COUNTER_SHARED_STORE_INSTRUCTIONS] = {"shared_store_instructions",
+                                           "smsp__sass_inst_executed_op_shared_st.sum"},
+    [COUNTER_SHARED_STORE_WAVEFRONTS] =
+        {"shared_store_wavefronts",
+         "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"},
     [COUNTER_TENSOR_INSTRUCTIONS] = {"tensor_instructions",
                                      "sm__inst_executed_pipe_tensor.sum"},
     [COUNTER_TENSOR_HALF_FMA] = {"tensor_half_fma",

@@ -15,8 +15,12 @@ enum counter {
     COUNTER_L2_SECTORS, /* sectors that L2 served, whoever asked */
     COUNTER_DRAM_READ_BYTES,
     COUNTER_DRAM_WRITE_BYTES,
-    COUNTER_SHARED_LOAD_CONFLICTS, /* extra passes over shared memory's banks */
+    COUNTER_SHARED_LOAD_CONFLICTS, /* extra passes over its banks, and cycles lost otherwise */
     COUNTER_SHARED_STORE_CONFLICTS,
+    COUNTER_SHARED_LOAD_INSTRUCTIONS,  /* loads of a warp with at least one active lane */
+    COUNTER_SHARED_LOAD_WAVEFRONTS,    /* passes over the banks that these loads took */
+    COUNTER_SHARED_STORE_INSTRUCTIONS, /* stores of a warp with at least one active lane */
+    COUNTER_SHARED_STORE_WAVEFRONTS,   /* passes over the banks that these stores took */
     COUNTER_TENSOR_INSTRUCTIONS, /* of the tensor cores' pipe, with those of the next line */
     COUNTER_TENSOR_HALF_FMA,     /* HFMA2.MMA, which compilers use to make constants: no matrix
                                     products */

@@ -20,6 +20,6 @@ int flashlab_counters(int argc, char **argv)
     if (result != OPTIONS_RUN)
         return options_exit_status(result);
     for (int k = 0; k < COUNTER_COUNT; k++)
-        printf("%-24s %s\n", counter_name((enum counter)k), counter_metric((enum counter)k));
+        printf("%-25s %s\n", counter_name((enum counter)k), counter_metric((enum counter)k));
     return exit_status(&usage, EXIT_OK);
 }

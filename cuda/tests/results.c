@@ -46,7 +46,8 @@ void results_shape(FILE *file, const struct run *run)
         fprintf(file, ",,,,,,,,,,%d,%d,,", run->rows, run->cols);
 }
 
-/* The measured columns: their names are below. */
+/* The measured columns. Those of the three directions are named like the columns that they are
+ * compared with, the others like their counters. */
 static const enum counter measured[] = {COUNTER_LOAD_SECTORS,
                                         COUNTER_STORE_SECTORS,
                                         COUNTER_REDUCE_SECTORS,
@@ -55,7 +56,12 @@ static const enum counter measured[] = {COUNTER_LOAD_SECTORS,
                                         COUNTER_DRAM_WRITE_BYTES,
                                         COUNTER_SHARED_LOAD_CONFLICTS,
                                         COUNTER_SHARED_STORE_CONFLICTS,
+                                        COUNTER_SHARED_LOAD_INSTRUCTIONS,
+                                        COUNTER_SHARED_LOAD_WAVEFRONTS,
+                                        COUNTER_SHARED_STORE_INSTRUCTIONS,
+                                        COUNTER_SHARED_STORE_WAVEFRONTS,
                                         COUNTER_DURATION_NS};
+#define MEASURED (sizeof measured / sizeof measured[0])
 
 void results_counters_header(FILE *file)
 {
@@ -66,8 +72,9 @@ void results_counters_header(FILE *file)
     static const char *const columns[] = {"predicted", "simulated", "measured"};
     for (int k = 0; k < 3; k++)
         fprintf(file, ",%s_load,%s_store,%s_reduce", columns[k], columns[k], columns[k]);
-    fprintf(file, ",l2_sectors,dram_read_bytes,dram_write_bytes,shared_load_conflicts,"
-                  "shared_store_conflicts,duration_ns\n");
+    for (size_t k = DIRECTION_COUNT; k < MEASURED; k++)
+        fprintf(file, ",%s", counter_name(measured[k]));
+    fputc('\n', file);
 }
 
 static void write_sectors(FILE *file, const struct account *account)
@@ -75,6 +82,19 @@ static void write_sectors(FILE *file, const struct account *account)
     const struct traffic total = account_total(account);
     for (int k = 0; k < DIRECTION_COUNT; k++)
         fprintf(file, ",%" PRId64, total.of[k].sectors);
+}
+
+/* -1, not counted, if it is that in any launch. */
+static double sum_of_launches(const struct counter_values *values, int launches,
+                              enum counter counter)
+{
+    double sum = 0;
+    for (int i = 0; i < launches; i++) {
+        if (values[i].of[counter] < 0)
+            return -1;
+        sum += values[i].of[counter];
+    }
+    return sum;
 }
 
 void results_counters_row(FILE *file, const struct run *run, const struct gpu *simulated,
@@ -86,11 +106,7 @@ void results_counters_row(FILE *file, const struct run *run, const struct gpu *s
     results_shape(file, run);
     write_sectors(file, &predicted);
     write_sectors(file, &account);
-    for (size_t k = 0; k < sizeof measured / sizeof measured[0]; k++) {
-        double sum = 0;
-        for (int i = 0; i < launches; i++)
-            sum += values[i].of[measured[k]];
-        fprintf(file, ",%.0f", sum);
-    }
+    for (size_t k = 0; k < MEASURED; k++)
+        fprintf(file, ",%.0f", sum_of_launches(values, launches, measured[k]));
     fputc('\n', file);
 }

@@ -35,7 +35,8 @@ struct gpu_recording {
 /* Writes it as JSON. Returns false if the stream failed. */
 bool gpu_recording_write(const struct gpu_recording *recording, FILE *out);
 
-/* Reads one. The message of a refusal names the file and what is wrong in it. */
+/* Reads one. A launch may lack the instructions and wavefronts of shared memory, all four: they
+ * are -1 then. The message of a refusal names the file and what is wrong in it. */
 enum status gpu_recording_read(struct gpu_recording *recording, const char *path,
                                struct error *error);
 

@@ -1,7 +1,5 @@
-/* Recordings: reading. The interface is described in gpu_recording.h.
- *
- * The first thing wrong is kept and everything after it is skipped: every read_...() gives a
- * value that can be used, so callers look at the end whether all went well.
+/* Recordings: reading. The first thing wrong is kept and everything after it is skipped: every
+ * read_...() gives a value that can be used, so callers look at the end whether all went well.
  */
 #include "common/gpu_recording.h"
 
@@ -233,6 +231,16 @@ static void read_results(struct reader *r, const cJSON *json, struct gpu_recordi
     *r->where = '\0';
 }
 
+/* Recordings may lack these counters, but only all of them: one alone is misspelt. */
+static bool may_lack(const cJSON *launch, int counter)
+{
+    const int first = COUNTER_SHARED_LOAD_INSTRUCTIONS, last = COUNTER_SHARED_STORE_WAVEFRONTS;
+    bool none = counter >= first && counter <= last;
+    for (int c = first; none && c <= last; c++)
+        none = !find(launch, counter_name((enum counter)c));
+    return none;
+}
+
 static void read_launch(struct reader *r, const cJSON *item, struct observed_launch *launch)
 {
     read_text(r, item, "kernel", launch->kernel, sizeof launch->kernel);
@@ -240,8 +248,8 @@ static void read_launch(struct reader *r, const cJSON *item, struct observed_lau
     for (int c = 0; c < COUNTER_COUNT; c++) {
         const char *key = counter_name((enum counter)c);
         const cJSON *value = find(item, key);
-        if (cJSON_IsNumber(value) && value->valuedouble == -1) /* not counted */
-            launch->of[c] = -1;
+        if (may_lack(item, c) || (cJSON_IsNumber(value) && value->valuedouble == -1))
+            launch->of[c] = -1; /* not counted */
         else
             launch->of[c] = read_number(r, item, key, 0, MOST_WHOLE, c != COUNTER_DURATION_NS);
     }
