@@ -53,9 +53,9 @@ static void test_the_comparison_can_fail(void **state)
 static void test_a_real_table(void **state)
 {
     static const double expected[MOST][COUNTER_COUNT] = {
-        {10240, 2080, 0, -1, -1, 35520, 268544, 0, -1, -1, -1, -1, 43584},
-        {10240, 2080, 0, -1, -1, 35296, 268800, 0, -1, -1, -1, -1, 43776},
-        {1152, 136, 0, -1, -1, 15943, 54272, 0, -1, -1, -1, -1, 13728}};
+        {10240, 2080, 0, -1, -1, 35520, 268544, 0, -1, -1, -1, -1, -1, -1, -1, -1, 43584},
+        {10240, 2080, 0, -1, -1, 35296, 268800, 0, -1, -1, -1, -1, -1, -1, -1, -1, 43776},
+        {1152, 136, 0, -1, -1, 15943, 54272, 0, -1, -1, -1, -1, -1, -1, -1, -1, 13728}};
     struct observed_launch launches[MOST];
     struct error error;
     int count = 0;
@@ -84,6 +84,14 @@ static const struct value {
     {LOADS, "", "0", COUNTER_LOAD_SECTORS, 0},
     {LOADS, "sector", "9,007,199,254,740,992", COUNTER_LOAD_SECTORS, 9007199254740992.0},
     {"sm__inst_executed_pipe_tensor.sum", "inst", "77", COUNTER_TENSOR_INSTRUCTIONS, 77},
+    {"smsp__sass_inst_executed_op_shared_ld.sum", "inst", "1", COUNTER_SHARED_LOAD_INSTRUCTIONS,
+     1},
+    {"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "", "1,048,576",
+     COUNTER_SHARED_LOAD_WAVEFRONTS, 1048576},
+    {"smsp__sass_inst_executed_op_shared_st.sum", "inst", "3",
+     COUNTER_SHARED_STORE_INSTRUCTIONS, 3},
+    {"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum", "", "4",
+     COUNTER_SHARED_STORE_WAVEFRONTS, 4},
     {READ, "byte", "268,544", COUNTER_DRAM_READ_BYTES, 268544},
     {READ, "Kbyte", "1.001", COUNTER_DRAM_READ_BYTES, 1001},
     {READ, "Mbyte", "1,234.56", COUNTER_DRAM_READ_BYTES, 1234560000},

@@ -112,6 +112,45 @@ static void test_text_of_what_a_step_does_not_know(void **state)
     tool_run_free(&run);
 }
 
+/* In the list with the profilers' names, and from a recording into --json. */
+static void test_counters_of_shared_memory(void **state)
+{
+    static const struct {
+        const char *name, *metric;
+    } counters[] = {
+        {"shared_load_instructions", "smsp__sass_inst_executed_op_shared_ld.sum"},
+        {"shared_load_wavefronts",
+         "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum"},
+        {"shared_store_instructions", "smsp__sass_inst_executed_op_shared_st.sum"},
+        {"shared_store_wavefronts",
+         "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"},
+    };
+    const struct workplace *place = *state;
+    struct tool_run list, run;
+    char line[160], added[256] = "";
+    tool_run(&list, place, "counters");
+    copy_recording(place, "traffic_flash2");
+    for (size_t k = 0; k < LENGTH(counters); k++) {
+        snprintf(line, sizeof line, "\n%-25s %s\n", counters[k].name, counters[k].metric);
+        if (!strstr(list.out, line))
+            fail_msg("no line%sin %s", line, list.out);
+        snprintf(line, sizeof line, "\"%s\": %zu, ", counters[k].name, 11 + k);
+        strcat(added, line);
+    }
+    strcat(added, "\"load_sectors\""); /* in front: the first of a key twice counts */
+    damage(place, "\"launches\"", "\"load_sectors\"", added);
+    tool_run(&run, place, "compare --recording recording.json --json");
+    cJSON *json = cJSON_Parse(run.out);
+    const cJSON *launch = cJSON_GetArrayItem(cJSON_GetObjectItem(json, "launches"), 0);
+    const cJSON *shown = cJSON_GetObjectItem(launch, "counters");
+    for (size_t k = 0; k < LENGTH(counters); k++)
+        assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(shown, counters[k].name)) ==
+                    (double)(11 + k));
+    cJSON_Delete(json);
+    tool_run_free(&list);
+    tool_run_free(&run);
+}
+
 static void test_damage_is_found(void **state)
 {
     static const struct {
@@ -200,6 +239,7 @@ int main(void)
         TEST(test_every_recording_is_what_the_simulator_does),
         TEST(test_text_and_steps),
         TEST(test_text_of_what_a_step_does_not_know),
+        TEST(test_counters_of_shared_memory),
         TEST(test_damage_is_found),
         TEST(test_refusals),
     };

@@ -1,7 +1,8 @@
 /* Predicted, simulated and measured sectors of every CUDA kernel: equal, launch by launch.
  *
  * Measured are the hardware's counters of global loads, stores and reductions. There is no
- * tolerance. FLASHLAB_COUNTERS_CSV=FILE writes a line for every run.
+ * tolerance. Passes over shared memory's banks are those of kernels without conflicts, where
+ * there are none. FLASHLAB_COUNTERS_CSV=FILE writes a line for every run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -77,15 +78,65 @@ static void compare_launches(const struct run *run, const struct gpu *gpu,
     }
 }
 
-/* Tiles whose rows and columns are multiples of 32 meet no bank conflicts. Only in small runs:
- * the counter also has the odd cycle lost to other traffic of the L1 cache. */
+/* Tiles whose rows and columns are multiples of 32 meet no bank conflicts. */
+static bool is_conflict_free(const struct run *run)
+{
+    const struct attention *a = &run->a;
+    return kernel_is_attention(run->kernel) && a->head_dim == 64 && a->head_dim_v == 64 &&
+           a->seqlen_q % 32 == 0 && a->seqlen_k % 32 == 0 && a->block_q % 32 == 0 &&
+           a->block_k % 32 == 0;
+}
+
+static bool has_shared_memory(enum kernel kernel)
+{
+    return kernel != KERNEL_VECTOR_ADD && kernel != KERNEL_MATMUL_NAIVE &&
+           kernel != KERNEL_NAIVE;
+}
+
+/* What is wrong with a launch's passes over shared memory's banks, or NULL. All stores are of 4
+ * bytes: without conflicts each takes one pass. Loads of 16 bytes may take more. */
+static const char *passes_wrong(const struct counter_values *values, bool has_shared,
+                                bool conflict_free)
+{
+    const double loads = values->of[COUNTER_SHARED_LOAD_INSTRUCTIONS],
+                 load_passes = values->of[COUNTER_SHARED_LOAD_WAVEFRONTS],
+                 stores = values->of[COUNTER_SHARED_STORE_INSTRUCTIONS],
+                 store_passes = values->of[COUNTER_SHARED_STORE_WAVEFRONTS];
+    if (loads < 0 || load_passes < 0 || stores < 0 || store_passes < 0)
+        return "not counted";
+    if (has_shared != (loads > 0) || has_shared != (load_passes > 0))
+        return has_shared ? "no loads" : "loads without shared memory";
+    if (has_shared != (stores > 0) || has_shared != (store_passes > 0))
+        return has_shared ? "no stores" : "stores without shared memory";
+    if (conflict_free && load_passes < loads)
+        return "fewer passes than loads";
+    if (conflict_free && store_passes != stores)
+        return "bank conflicts of stores";
+    return NULL;
+}
+
+static void assert_passes(const struct run *run, const struct counter_values *values,
+                          int launches)
+{
+    for (int k = 0; k < launches; k++) {
+        const double *of = values[k].of;
+        const char *wrong =
+            passes_wrong(&values[k], has_shared_memory(run->kernel), is_conflict_free(run));
+        if (wrong)
+            fail_msg("%s, launch %d, shared memory: %s: %.0f loads in %.0f passes, %.0f stores "
+                     "in %.0f",
+                     run_text(run), k, wrong, of[COUNTER_SHARED_LOAD_INSTRUCTIONS],
+                     of[COUNTER_SHARED_LOAD_WAVEFRONTS], of[COUNTER_SHARED_STORE_INSTRUCTIONS],
+                     of[COUNTER_SHARED_STORE_WAVEFRONTS]);
+    }
+}
+
+/* Only in small runs: the counter also has the odd cycle lost to other traffic of the L1 cache.
+ */
 static void assert_no_conflicts(const struct run *run, const struct counter_values *values,
                                 int launches)
 {
-    const struct attention *a = &run->a;
-    if (!kernel_is_attention(run->kernel) || a->head_dim != 64 || a->head_dim_v != 64 ||
-        a->seqlen_q > 512 || a->seqlen_q % 32 != 0 || a->seqlen_k % 32 != 0 ||
-        a->block_q % 32 != 0 || a->block_k % 32 != 0)
+    if (!is_conflict_free(run) || run->a.seqlen_q > 512)
         return;
     for (int k = 0; k < launches; k++)
         if (values[k].of[COUNTER_SHARED_LOAD_CONFLICTS] != 0 ||
@@ -122,6 +173,7 @@ static void test_run(struct session *session, struct run run, uint64_t seed)
         fail_msg("%s: prediction and simulation differ", run_text(&run));
     results_counters_row(session->csv, &run, &gpu, values, launches);
     compare_launches(&run, &gpu, values, launches);
+    assert_passes(&run, values, launches);
     assert_no_conflicts(&run, values, launches);
     assert_no_tensor_products(&run, values, launches);
     run_close(&run);
@@ -195,6 +247,37 @@ static void test_the_judge(void **state)
     }
 }
 
+static void test_the_judge_of_passes(void **state)
+{
+    const struct counter_values good = {{[COUNTER_SHARED_LOAD_INSTRUCTIONS] = 10,
+                                         [COUNTER_SHARED_LOAD_WAVEFRONTS] = 12,
+                                         [COUNTER_SHARED_STORE_INSTRUCTIONS] = 5,
+                                         [COUNTER_SHARED_STORE_WAVEFRONTS] = 5}};
+    const struct counter_values none = {{0}};
+    (void)state;
+    assert_null(passes_wrong(&good, true, true));
+    assert_null(passes_wrong(&none, false, true));
+    assert_non_null(passes_wrong(&good, false, false));
+    assert_non_null(passes_wrong(&none, true, false));
+    for (int c = COUNTER_SHARED_LOAD_INSTRUCTIONS; c <= COUNTER_SHARED_STORE_WAVEFRONTS; c++) {
+        struct counter_values other = good;
+        other.of[c] = -1;
+        assert_non_null(passes_wrong(&other, true, false));
+        other.of[c] = 0;
+        assert_non_null(passes_wrong(&other, true, false));
+        other = none;
+        other.of[c] = 1;
+        assert_non_null(passes_wrong(&other, false, false));
+    }
+    struct counter_values other = good;
+    other.of[COUNTER_SHARED_STORE_WAVEFRONTS]++;
+    assert_null(passes_wrong(&other, true, false));
+    assert_non_null(passes_wrong(&other, true, true));
+    other = good;
+    other.of[COUNTER_SHARED_LOAD_INSTRUCTIONS] = 13;
+    assert_non_null(passes_wrong(&other, true, true));
+}
+
 static int open_session(void **state)
 {
     static struct session session;
@@ -225,11 +308,12 @@ static int close_session(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_judge),    cmocka_unit_test(test_vector_add),
-        cmocka_unit_test(test_matmul_naive), cmocka_unit_test(test_matmul_tiled),
-        cmocka_unit_test(test_softmax_safe), cmocka_unit_test(test_softmax_online),
-        cmocka_unit_test(test_naive),        cmocka_unit_test(test_standard),
-        cmocka_unit_test(test_flash1),       cmocka_unit_test(test_flash2),
+        cmocka_unit_test(test_the_judge),      cmocka_unit_test(test_the_judge_of_passes),
+        cmocka_unit_test(test_vector_add),     cmocka_unit_test(test_matmul_naive),
+        cmocka_unit_test(test_matmul_tiled),   cmocka_unit_test(test_softmax_safe),
+        cmocka_unit_test(test_softmax_online), cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_standard),       cmocka_unit_test(test_flash1),
+        cmocka_unit_test(test_flash2),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
