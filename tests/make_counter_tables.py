@@ -51,10 +51,14 @@ IMPLEMENTATIONS = {
 
 
 class Run:
-    """One launch: its shape in words, and predicted, simulated and measured of each counter."""
+    """One launch: its shape in words, and predicted, simulated and measured of each counter.
 
-    def __init__(self, kernel, shape, counts, causal=None):
+    passes: what was measured of shared memory, as (column, cell), if anything was.
+    """
+
+    def __init__(self, kernel, shape, counts, causal=None, passes=()):
         self.kernel, self.shape, self.counts, self.causal = kernel, shape, counts, causal
+        self.passes = passes
 
     def equal(self):
         return all(len(set(three)) == 1 for three in self.counts.values())
@@ -99,10 +103,21 @@ def shape_of_ours(row):
     return extents + (f", tile {row['tile']}" if row["tile"] else "")
 
 
+def passes_of_ours(row):
+    """Shared memory's instructions and the passes over its banks; files may lack these columns."""
+    if "shared_load_wavefronts" not in row:
+        return ()
+    return tuple((f"shared {way}s / passes",
+                  " / ".join(f"{int(row[f'shared_{way}_{what}']):,}"
+                             for what in ("instructions", "wavefronts")))
+                 for way in ("load", "store"))
+
+
 def runs_of_ours(rows):
     return [Run(row["kernel"], shape_of_ours(row),
                 {way: tuple(int(row[f"{who}_{way}"])
-                            for who in ("predicted", "simulated", "measured")) for way in WAYS})
+                            for who in ("predicted", "simulated", "measured")) for way in WAYS},
+                passes=passes_of_ours(row))
             for row in rows]
 
 
@@ -218,9 +233,9 @@ def our_cell(three):
 
 
 def our_table(runs):
-    return table(["shape", *WAYS, "equal"],
-                 [[run.shape, *(our_cell(run.counts[way]) for way in WAYS), yes(run.equal())]
-                  for run in runs])
+    return table(["shape", *WAYS, "equal", *(name for name, _ in runs[0].passes)],
+                 [[run.shape, *(our_cell(run.counts[way]) for way in WAYS), yes(run.equal()),
+                   *(cell for _, cell in run.passes)] for run in runs])
 
 
 def page(tool, our_file, reference_rows):
@@ -275,6 +290,11 @@ def page(tool, our_file, reference_rows):
         "length, a softmax rows x columns, a matrix product rows x columns x depth. Attention has "
         "b sequences, h heads (query/kv if they differ), N (queries/keys), d (of Q and K/of V), "
         "the mask, and tiles Br x Bc.")
+    if ours[0].passes:
+        lines += prose(
+            "Of shared memory, measured only: warps' load and store instructions, and the passes "
+            "over the banks that they took. Where all accesses are of 4 bytes, what the passes "
+            "exceed the instructions by are bank conflicts ([the CUDA kernels](cuda.md)).")
     for kernel, runs in groups(ours).items():
         lines += [f"### {kernel}", ""] + our_table(runs)
     return "\n".join(lines[:-1]) + "\n", complaints(ours + reference)
@@ -288,6 +308,29 @@ def stale(shown, written_now):
     line = next((n for n, (a, b) in enumerate(zip(old, new), 1) if a != b),
                 min(len(old), len(new)) + 1)
     return f"{PAGE.relative_to(ROOT)}:{line}: not what is written now: make counter-tables"
+
+
+def self_test_of_passes(tool, our_file, reference_rows):
+    """Shared memory's columns are shown where the file has them, and an edit of one is noticed."""
+    columns = [f"shared_{way}_{what}" for way in ("load", "store")
+               for what in ("instructions", "wavefronts")]
+    our = copy.deepcopy(our_file)
+    for row in our[1]:
+        for column in columns:
+            row.pop(column, None)
+    without = page(tool, our, reference_rows)[0]
+    assert " / passes" not in without and "Of shared memory" not in without
+    for row in our[1]:
+        row.update({column: str(7000 + n) for n, column in enumerate(columns)})
+    text, wrong = page(tool, our, reference_rows)
+    assert not wrong and text.count("Of shared memory") == 1
+    assert text.count("| equal | shared loads / passes | shared stores / passes |") == len(
+        {row["kernel"] for row in our[1]})
+    assert text.count("| yes | 7,000 / 7,001 | 7,002 / 7,003 |") == len(our[1])
+    for column in columns:
+        edited = copy.deepcopy(our)
+        edited[1][-1][column] = "6999"
+        assert stale(text, page(tool, edited, reference_rows)[0]), column
 
 
 def self_test(tool, our_file, reference_rows):
@@ -320,6 +363,7 @@ def self_test(tool, our_file, reference_rows):
             edits += 1
     assert stale(text, page(tool, (our_file[0], our_file[1][1:]), reference_rows)[0]), "a row less"
     assert stale(text + "\n", text) and not stale(text, text)
+    self_test_of_passes(tool, our_file, reference_rows)
     print(f"counter-tables self-test: {edits} edited numbers, all found")
     return 0
 
