@@ -78,6 +78,7 @@ BENCH_SOURCES := $(wildcard sim/bench/*.c)
 
 object = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 LIBRARY := $(BUILD)/libflashlab.a
+CPU_LIBRARY := $(BUILD)/libflashlab_cpu.a
 LESSONS := $(patsubst lessons/%.c,$(BUILD)/lessons/%,$(LESSON_SOURCES))
 TESTS := $(patsubst tests/%.c,$(BUILD)/tests/%,$(TEST_SOURCES))
 FUZZERS := $(patsubst tests/fuzz/fuzz_%.c,$(BUILD)/fuzzers/%,$(FUZZ_SOURCES))
@@ -130,11 +131,13 @@ bench: ## measure the simulator's speed, write build/bench/simulator.json
 	@$(MAKE) --no-print-directory BUILD=$(BUILD)/uncounted UNCOUNTED=1 bench-programs
 	@$(BUILD)/bench/simulator $(BUILD)/uncounted/bench/simulator $(BUILD)/bench/simulator.json
 	@$(BUILD)/bench/growth $(BUILD)/bench/growth.json
+	@$(MAKE) --no-print-directory bench-cpu
 bench-programs: $(patsubst sim/bench/%.c,$(BUILD)/bench/%,$(BENCH_SOURCES))
 
 # -O1: the sanitizers' checks cost more than the optimiser wins back.
+# The kernels on the CPU run the rows of the counter table that have less than so many accesses.
 sanitize: ## run the tests under AddressSanitizer and UBSan
-	@$(MAKE) --no-print-directory BUILD=$(BUILD)/sanitize SANITIZE=address,undefined \
+	@FLASHLAB_MOST_ACCESSES=4000000 $(MAKE) --no-print-directory BUILD=$(BUILD)/sanitize SANITIZE=address,undefined \
 	    CFLAGS='-O1 -g' test
 
 fuzz: ## fuzz the readers of files and the options, FUZZ_SECONDS each (needs clang)
@@ -161,13 +164,14 @@ format-check: ## fail if clang-format would change anything
 	@$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
 
 TIDIED := $(SIM_SOURCES) $(BENCH_SOURCES) $(COMMON_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES) \
-          $(TEST_SOURCES) $(TEST_COMMON_SOURCES) $(FUZZ_SOURCES)
+          $(TEST_SOURCES) $(TEST_COMMON_SOURCES) $(FUZZ_SOURCES) $(wildcard tests/cpu/*.c cuda/cpu/*.c)
+tidy_flags = $(if $(filter cuda/cpu/%,$(1)),$(CPU_CFLAGS),$(call flags_of,$(1)))
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDIED)) ## run clang-tidy, its warnings are errors
 # A file is checked again when any header has changed: there are few, and no list of who uses which.
-$(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/flags $(shell find sim lessons tests -name '*.h')
+$(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/flags $(shell find sim lessons tests cuda -name '*.h')
 	@mkdir -p $(@D)
 	@echo "  TIDY $<"
-	@$(CLANG_TIDY) --quiet $< -- $(call flags_of,$<) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); exit 1; }
+	@$(CLANG_TIDY) --quiet $< -- $(call tidy_flags,$<) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); exit 1; }
 	@touch $@
 
 check-docs: $(BUILD)/flashlab ## check links, commands and pasted output of README.md, docs/ and lessons/
@@ -225,19 +229,22 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 
 link = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS)
 
-$(BUILD)/flashlab: $(call object,$(TOOL_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
+# CPU_LIBRARY, the CUDA kernels on the CPU, is made by cuda/cpu/cpu.mk; they use the core too.
+$(BUILD)/flashlab: $(call object,$(TOOL_SOURCES) $(COMMON_SOURCES)) $(CPU_LIBRARY) $(LIBRARY)
 	$(link) -o $@
 
-$(BUILD)/lessons/%: $(BUILD)/obj/lessons/%.o $(call object,$(COMMON_SOURCES)) $(LIBRARY)
+$(BUILD)/lessons/%: $(BUILD)/obj/lessons/%.o $(call object,$(COMMON_SOURCES)) $(CPU_LIBRARY) $(LIBRARY)
 	$(link) -o $@
 
-$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call object,$(TEST_COMMON_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call object,$(TEST_COMMON_SOURCES) $(COMMON_SOURCES)) \
+                  $(CPU_LIBRARY) $(LIBRARY)
 	$(link) $(CMOCKA_LIBS) -o $@
 
 $(BUILD)/bench/%: $(BUILD)/obj/sim/bench/%.o $(LIBRARY)
 	$(link) -o $@
 
-$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(call object,$(COMMON_SOURCES)) $(LIBRARY)
+$(BUILD)/fuzzers/%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(call object,$(COMMON_SOURCES)) $(CPU_LIBRARY) \
+                    $(LIBRARY)
 	$(link) -fsanitize=fuzzer -o $@
 
 clean: ## remove everything built

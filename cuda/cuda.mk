@@ -38,7 +38,7 @@ CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu)
 
-.PHONY: cuda cuda-check gpu-test gpu-bench gpu-sanitize
+.PHONY: cuda cuda-check gpu-test gpu-bench gpu-bits gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -94,7 +94,7 @@ $(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
 # What the programs of cuda/tests share, and what they use of tests/common.
 CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_%, \
                     $(wildcard cuda/tests/*.c))) \
-                    $(call object,$(foreach name,csv problem reference tolerance vectors, \
+                    $(call object,$(foreach name,bits csv problem reference tolerance vectors, \
                     tests/common/$(name).c))
 
 $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY) $(LIBRARY)
@@ -127,6 +127,9 @@ BENCH_CSV ?= $(BUILD)/cuda/times.csv
 gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kernels beside copy bandwidth and cuBLAS
 	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
+
+gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cuda/results/*_bits.csv
+	@$<
 
 # A file a GPU, so that all cores work at them.
 CUDA_CHECKS := $(addprefix $(BUILD)/cuda/kernels/,$(CUDA_CHECK_ARCHS)) \

@@ -1,8 +1,11 @@
 /* What was seen of one run of an attention kernel on a GPU: the GPU, results, hardware counters
- * and step records. Plain data: a live run fills it (cuda/observe.h), a recording too.
+ * and step records; or of its source on the CPU. Plain data: a live run fills it
+ * (cuda/observe.h, cuda/cpu/observe.h), a recording too.
  */
 #ifndef FLASHLAB_CUDA_OBSERVATION_H
 #define FLASHLAB_CUDA_OBSERVATION_H
+
+#include <stdbool.h>
 
 #include "core/step_log.h"
 #include "cuda/counter_names.h"
@@ -21,6 +24,7 @@ struct observed_launch {
 
 struct observation {
     char gpu[128];                    /* "NVIDIA H200" */
+    bool on_cpu;                      /* no GPU: what describes one is empty */
     char driver[32];                  /* "580.159.04" */
     int compute_major, compute_minor; /* 9, 0 */
     int cuda_version;                 /* of the runtime: 1000 major + 10 minor */

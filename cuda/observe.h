@@ -6,6 +6,7 @@
 #define FLASHLAB_CUDA_OBSERVE_H
 
 #include "core/attention.h"
+#include "core/machine.h"
 #include "cuda/observation.h"
 
 #ifdef __cplusplus
@@ -14,10 +15,11 @@ extern "C" {
 
 struct observe_request {
     enum algorithm algorithm;
-    struct attention attention; /* dtype f32; standard attention with tiled_gemm */
-    const float *q, *k, *v;     /* as attention_simulate() takes them */
-    bool counters;              /* read the hardware counters of each launch */
-    bool steps;                 /* and run the tracing build for its step records */
+    struct attention attention;    /* dtype f32; standard attention with tiled_gemm */
+    const float *q, *k, *v;        /* as attention_simulate() takes them */
+    bool counters;                 /* read the hardware counters of each launch */
+    bool steps;                    /* and run the tracing build for its step records */
+    const struct machine *machine; /* whose limits hold on the CPU; NULL: Hopper's */
 };
 
 /* Runs the plain kernel (results and counters), then, if steps are asked for, the tracing

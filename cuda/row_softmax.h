@@ -21,8 +21,9 @@ __device__ inline float block_max(float x, Shared<float> scratch)
     if (threadIdx.x % 32 == 0)
         scratch[threadIdx.x / 32] = x;
     __syncthreads();
-    for (int warp = 0; warp < ROW_SOFTMAX_WARPS; warp++)
-        x = fmaxf(x, scratch[warp]);
+    x = scratch[threadIdx.x % ROW_SOFTMAX_WARPS];
+    for (int other = ROW_SOFTMAX_WARPS / 2; other > 0; other /= 2)
+        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
     return x;
 }
 __device__ inline float block_sum(float x, Shared<float> scratch)
@@ -32,9 +33,9 @@ __device__ inline float block_sum(float x, Shared<float> scratch)
     if (threadIdx.x % 32 == 0)
         scratch[threadIdx.x / 32] = x;
     __syncthreads();
-    x = 0.0f;
-    for (int warp = 0; warp < ROW_SOFTMAX_WARPS; warp++)
-        x += scratch[warp];
+    x = scratch[threadIdx.x % ROW_SOFTMAX_WARPS];
+    for (int other = ROW_SOFTMAX_WARPS / 2; other > 0; other /= 2)
+        x += __shfl_xor_sync(0xffffffff, x, other);
     return x;
 }
 

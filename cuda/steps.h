@@ -11,7 +11,8 @@
  * Same names, same order, same Q tile i and K/V tile j as in the twin: tests hold both against
  * each other. The marks generate no code, but in the tracing build: with FLASHLAB_TRACE the
  * attention kernels are compiled a second time, their launchers named trace_..., and each mark
- * writes a record to t->steps. All threads of the block must reach it.
+ * writes a record to t->steps; and on the CPU (cpu/cpu.h), where each adds to a record if
+ * somebody wants them. All threads of the block must reach it.
  */
 #ifndef FLASHLAB_CUDA_STEPS_H
 #define FLASHLAB_CUDA_STEPS_H
@@ -39,6 +40,10 @@
 #define STEP_NORMS(name, i, j, rows, O, dv)                                                    \
     write_step_norms(step_writer, name, i, j, rows, O, dv)
 
+#elif defined FLASHLAB_CPU
+
+#include "cuda/cpu/step_marks.h"
+
 #else
 
 #define STEPS_BEGIN(x, y, z) ((void)0)
@@ -54,6 +59,9 @@
 #define STEP_STATISTICS(name, i, j, rows, m, l) STEP(name, i, j)
 #define STEP_NORMS(name, i, j, rows, O, dv) STEP(name, i, j)
 
+#endif
+
+#ifndef FLASHLAB_TRACE
 static inline enum status steps_attach(const struct device_tensors *t, struct error *error)
 {
     (void)t, (void)error;

@@ -83,14 +83,30 @@ __device__ inline void tile_load_batches(Shared<float> dst, int pitch, Global<co
     }
 }
 
-/* dst (rows x cols, rows pitch apart) <- src (rows x cols, rows stride apart) */
+/* dst (rows x cols, rows pitch apart) <- 0 */
+__device__ inline void tile_clear(Shared<float> dst, int pitch, int rows, int cols)
+{
+    struct walk at = walk_begin(cols);
+    for (int first = 0; first < rows * cols; first += THREADS) {
+        if (at.row < rows)
+            dst[at.row * pitch + at.col] = 0.0f;
+        walk_on(&at, cols);
+    }
+}
+
+/* dst (rows pitch apart) <- src (rows x cols, rows stride apart), and 0 in the rest of
+ * full_rows x full_cols: what threads beyond the edge of a ragged tile read. */
 __device__ inline void tile_load(Shared<float> dst, int pitch, Global<const float> src,
-                                 int stride, int rows, int cols)
+                                 int stride, int rows, int cols, int full_rows, int full_cols)
 {
     if (rows * cols > 2 * THREADS)
         tile_load_batches<8>(dst, pitch, src, stride, rows, cols);
     else
         tile_load_batches<2>(dst, pitch, src, stride, rows, cols);
+    if (cols < full_cols)
+        tile_clear(dst + cols, pitch, rows, full_cols - cols);
+    if (rows < full_rows)
+        tile_clear(dst + rows * pitch, pitch, full_rows - rows, full_cols);
 }
 
 /* dst (rows x cols, rows stride apart) <- src (rows x cols, rows pitch apart) */
@@ -168,27 +184,31 @@ __device__ inline void tile_scores(float (&S)[R][C], Shared<const float> Q,
             key[c] = K[c * COL_THREADS * pitch + k];
         for (int r = 0; r < R; r++)
             for (int c = 0; c < C; c++)
-                S[r][c] += q[r] * key[c];
+                S[r][c] = fmaf(q[r], key[c], S[r][c]);
     }
 }
 
-/* O <- O + P V over depth columns of P, which are rows of V; both in shared memory. */
+/* O <- O + P V over depth columns of P, which are rows of V; both in shared memory. P is read
+ * four columns at a time: its rows begin at multiples of 16 bytes, and up to the next multiple
+ * of four both tiles hold zeros. */
 template <int R, int C>
 __device__ inline void tile_add_product(float (&O)[R][C], Shared<const float> P, int p_pitch,
                                         Shared<const float> V, int v_pitch, int depth)
 {
     P += thread_row() * p_pitch;
     V += thread_col();
-#pragma unroll 4
-    for (int k = 0; k < depth; k++) {
-        float p[R], v[C];
+    for (int k = 0; k < depth; k += 4) {
+        float p[R][4], v[C];
         for (int r = 0; r < R; r++)
-            p[r] = P[r * ROW_THREADS * p_pitch + k];
-        for (int c = 0; c < C; c++)
-            v[c] = V[k * v_pitch + c * COL_THREADS];
-        for (int r = 0; r < R; r++)
+            load4(p[r], P + r * ROW_THREADS * p_pitch + k);
+#pragma unroll
+        for (int n = 0; n < 4; n++) {
             for (int c = 0; c < C; c++)
-                O[r][c] += p[r] * v[c];
+                v[c] = V[(k + n) * v_pitch + c * COL_THREADS];
+            for (int r = 0; r < R; r++)
+                for (int c = 0; c < C; c++)
+                    O[r][c] = fmaf(p[r][n], v[c], O[r][c]);
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-/* Between the kernels, which see it as CUDA, and the threads and counters behind them. */
+/* What the kernels call, unseen: between the source, which believes that this is CUDA, and the
+ * threads and counters behind it. */
 #ifndef FLASHLAB_CUDA_CPU_ENGINE_H
 #define FLASHLAB_CUDA_CPU_ENGINE_H
 
@@ -20,46 +21,70 @@ struct cpu_index {
 /* The thread that is running. One of each OpenMP thread. */
 struct cpu_now {
     struct cpu_index thread, block, block_dim, grid_dim;
-    const char *kernel;
-    void *shared; /* the block's dynamic shared memory */
-    int lane;
+    const char *kernel, *file; /* as struct cpu_grid has them */
+    int lane, number;          /* of the thread in its warp and in its block */
+    bool observed;
 };
 extern __thread struct cpu_now cpu_now;
 
 struct cpu_grid {
-    const char *kernel;
+    const char *kernel, *file; /* of its launch: the kernel's own */
+    const void *function;      /* the kernel's address, as the attributes were set for it */
     struct cpu_index grid, block;
-    size_t shared_bytes;
+    size_t shared_bytes;                 /* dynamic */
     void (*thread)(const void *context); /* one thread of the kernel, from begin to end */
     const void *context;
 };
 
-/* Runs all blocks. */
+/* Runs all blocks, unless a GPU would refuse the launch. */
 void cpu_run_grid(const struct cpu_grid *grid);
+/* Did it refuse the last one? Tells it once; cudaGetErrorString() says why. */
+bool cpu_launch_refused(void);
+/* What a block of the kernel may have of dynamic shared memory from now on. */
+void cpu_raise_shared(const void *function, int64_t bytes);
+int64_t cpu_shared_limit(void);
 
-/* __syncthreads() and __syncwarp(). */
-void cpu_sync_block(void);
-void cpu_sync_warp(unsigned mask);
-/* The bits that lane ^ other passes in the same call. */
-uint64_t cpu_shuffle_xor(unsigned mask, uint64_t bits, int other);
-
-/* Where a kernel accesses memory, and where it took the pointer there (0: an argument). */
+/* Where a kernel accesses memory, and how the pointer came there: the line of the kernel's own
+ * file on which it was last moved or handed on (0: none) times 2^16, plus the last such line of
+ * a header since then. */
 struct cpu_place {
     const char *file;
     int line, origin;
 };
-/* Before each access to HBM. */
-void cpu_observe(const void *at, int bytes, enum cpu_way way, const struct cpu_place *place);
 
-/* For the scheduler, of the calling OpenMP thread: its counts begin; a lane begins to run; the
- * warp has converged, so that its pending accesses become requests; its counts join those of
- * the launch. */
-void cpu_requests_begin(void);
-void cpu_requests_lane(void);
-void cpu_requests_merge(void);
-void cpu_requests_join(struct cpu_launch_counts *launch);
-/* The entry of a new launch. */
-struct cpu_launch_counts *cpu_launch_begin(const char *kernel);
+struct cpu_kind {
+    uint8_t way; /* enum cpu_way */
+    bool shared;
+    uint16_t bytes;
+};
+/* Before each access. The place in pieces, which stay in registers. */
+void cpu_access(const void *at, struct cpu_kind kind, const char *file, int line, int origin);
+
+/* The block's shared memory: dynamic; or static, an array of the kernel that key names. Both
+ * are multiples of 256 bytes. */
+void *cpu_shared_dynamic(void);
+void *cpu_shared_static(const char *name, int64_t bytes, int key);
+
+/* __syncthreads() and __syncwarp(). */
+void cpu_sync_block(const char *file, int line);
+void cpu_sync_warp(unsigned mask, const char *file, int line);
+/* Shuffles, votes and reductions: every lane of the mask passes its bits; then each may see
+ * what the others passed, until it passes something again. */
+void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line);
+uint64_t cpu_passed(int lane, const char *file, int line);
+
+/* Step marks, see cuda/steps.h. A team is the threads that do the work of one block of the
+ * simulator, at x, y, z of its grid. */
+struct cpu_team {
+    int x, y, z;
+    int number; /* of the calling thread's next step */
+};
+struct cpu_step_rows; /* what a step says of the rows of a tile */
+/* NULL: nobody wants to know, or the step has no rows. */
+struct cpu_step_rows *cpu_step(struct cpu_team *team, const char *name, int i, int j, int rows);
+/* By the threads that have them. NaN stands for what a step does not know. */
+void cpu_step_row(struct cpu_step_rows *rows, int row, float m, float l);
+void cpu_step_square(struct cpu_step_rows *rows, int row, double square);
 
 /* Stops the program, naming the running thread. */
 void cpu_stop(const char *file, int line, const char *format, ...)

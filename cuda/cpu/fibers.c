@@ -1,311 +1,396 @@
 /* Threads of a block as fibers of one OpenMP thread: each has a stack, and runs until it waits
  * for others or ends. Between two points where a warp converges its lanes run one after the
- * other. Fibers and stacks are made once and serve every block. */
+ * other; a warp runs until it waits for the block; then comes the next. Fibers and stacks are
+ * made once and serve every block. */
 #define _GNU_SOURCE
 #include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#ifndef __x86_64__
-#define FLASHLAB_SWAPCONTEXT
-#endif
-#ifdef FLASHLAB_SWAPCONTEXT
-#include <ucontext.h>
-#endif
 
 #include "core/status.h"
-#include "cuda/cpu/engine.h"
+#include "cuda/cpu/stack.h"
+#include "cuda/cpu/worker.h"
 
-enum {
-    STACK_BYTES = 256 * 1024,
-    PAGE_BYTES = 64 * 1024, /* of any machine */
-    /* Stacks begin at different places of their pages, or all would share a few cache lines. */
-    STAGGER = 13 * 64,
-    STAGGERS = 64,
-};
-
-enum state { READY, AT_BARRIER, AT_WARP_SYNC, AT_SHUFFLE, DONE };
-
-/* A stack that does not run: what it needs to go on. */
-#ifdef FLASHLAB_SWAPCONTEXT
-typedef ucontext_t parked;
-#else
-typedef void *parked;
-#endif
+/* PAUSED: the lane lets the others come up with it. */
+enum state { READY, PAUSED, AT_BARRIER, AT_WARP_BARRIER, AT_EXCHANGE, DONE };
 
 struct fiber {
-    parked parked;
+    struct stack stack;
     enum state state;
     struct cpu_index index;
-    unsigned mask; /* of the warp call it waits in */
-    int turn;      /* which of passed[] the next shuffle uses */
-    uint64_t
-        passed[2]; /* two: a lane may be at the next shuffle before another has read this */
+    int64_t operations; /* accesses and waits so far */
+    /* What it waits for, and where. */
+    unsigned mask;
+    const char *file;
+    int line;
+    uint64_t bits;        /* passed in the exchange */
+    unsigned passed_mask; /* lanes whose bits it may see */
 };
 
-struct worker {
+struct threads {
     struct fiber fiber[CPU_MAX_THREADS];
-    parked parked;         /* the scheduler */
+    struct stack scheduler;
     struct fiber *running; /* NULL: the scheduler */
+    struct fiber *warp;    /* that runs, and its lanes */
+    int lanes;
     const struct cpu_grid *grid;
-    void *shared;
-    size_t shared_bytes;
-    /* Why the running fiber stops the program. */
+    uint64_t passed[CPU_WARP]; /* of the running warp's last exchange, by lane */
+    /* Why the running fiber stops the program; file NULL: it does not. */
     const char *stop_file;
     int stop_line;
     char stop_text[512];
 };
 
 __thread struct cpu_now cpu_now;
-static __thread struct worker *worker;
-
-static void fiber_main(void);
-
-/* switch_stack() parks what runs in *from and goes on with *to; park_new() makes *to one that
- * begins in fiber_main(). swapcontext() asks the kernel for the signal mask each time, twenty
- * times the cost of the switch. */
-#ifdef FLASHLAB_SWAPCONTEXT
-static void switch_stack(parked *from, parked *to)
-{
-    swapcontext(from, to);
-}
-static void park_new(parked *to, char *stack, size_t bytes)
-{
-    getcontext(to);
-    to->uc_stack.ss_sp = stack;
-    to->uc_stack.ss_size = bytes;
-    makecontext(to, fiber_main, 0);
-}
-#else
-void cpu_switch_stack(parked *from, const void *to);
-/* What a function must preserve goes to the old stack, and comes from the new one. */
-__asm__(".text\n"
-        ".type cpu_switch_stack, @function\n"
-        "cpu_switch_stack:\n"
-        "    push %rbp\n    push %rbx\n    push %r12\n"
-        "    push %r13\n    push %r14\n    push %r15\n"
-        "    mov %rsp, (%rdi)\n"
-        "    mov %rsi, %rsp\n"
-        "    pop %r15\n    pop %r14\n    pop %r13\n"
-        "    pop %r12\n    pop %rbx\n    pop %rbp\n"
-        "    ret\n"
-        ".size cpu_switch_stack, .-cpu_switch_stack\n");
-static void switch_stack(parked *from, parked *to)
-{
-    cpu_switch_stack(from, *to);
-}
-static void park_new(parked *to, char *stack, size_t bytes)
-{
-    /* six registers, where to go, and where that would return to: nowhere */
-    void **top = (void **)(stack + bytes) - 8;
-    memset(top, 0, 8 * sizeof *top);
-    void (*const begin)(void) = fiber_main;
-    memcpy(&top[6], &begin, sizeof begin);
-    *to = top;
-}
-#endif
-
-static void wait_in(enum state state)
-{
-    struct fiber *fiber = worker->running;
-    fiber->state = state;
-    switch_stack(&fiber->parked, &worker->parked);
-}
-
-static void fiber_main(void)
-{
-    for (;;) {
-        worker->grid->thread(worker->grid->context);
-        wait_in(DONE);
-    }
-}
-
-static void *map(size_t bytes)
-{
-    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    CHECK(memory != MAP_FAILED, "no memory for the stacks of a thread block");
-    return memory;
-}
-
-/* Each stack ends in a page that stops whoever overruns it. */
-static void worker_make(void)
-{
-    worker = map(sizeof *worker);
-    char *stacks = map((size_t)CPU_MAX_THREADS * STACK_BYTES);
-    for (int n = 0; n < CPU_MAX_THREADS; n++) {
-        char *stack = stacks + (size_t)n * STACK_BYTES;
-        mprotect(stack, PAGE_BYTES, PROT_NONE);
-        park_new(&worker->fiber[n].parked, stack + PAGE_BYTES,
-                 (size_t)(STACK_BYTES - PAGE_BYTES - n % STAGGERS * STAGGER));
-    }
-}
-
-static void stop_now(void)
-{
-    const struct cpu_index block = cpu_now.block, thread = cpu_now.thread;
-    const char *file = worker->stop_file;
-    if (strncmp(file, "./", 2) == 0) /* found by -I. */
-        file += 2;
-    check_failed(file, worker->stop_line, "%s, block (%u, %u, %u), thread (%u, %u, %u): %s",
-                 cpu_now.kernel, block.x, block.y, block.z, thread.x, thread.y, thread.z,
-                 worker->stop_text);
-}
+__thread struct worker *cpu_worker;
 
 /* A fiber leaves that to the scheduler: AddressSanitizer wants abort() on a stack it knows. */
 void cpu_stop(const char *file, int line, const char *format, ...)
 {
+    struct threads *threads = cpu_worker->threads;
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(worker->stop_text, sizeof worker->stop_text, format, arguments);
+    vsnprintf(threads->stop_text, sizeof threads->stop_text, format, arguments);
     va_end(arguments);
-    worker->stop_file = file;
-    worker->stop_line = line;
-    if (worker->running)
-        switch_stack(&worker->running->parked, &worker->parked);
-    stop_now();
-    abort();
+    threads->stop_file = file;
+    threads->stop_line = line;
+    if (threads->running)
+        stack_switch(&threads->running->stack, &threads->scheduler);
+    cpu_fail(&cpu_now, file, line, threads->stop_text);
 }
 
-static void run_lane(struct fiber *fiber, int lane)
+static void count_operations(struct fiber *fiber, int64_t more, const char *file, int line)
+{
+    fiber->operations += more;
+    if (fiber->operations > cpu_options.step_limit)
+        cpu_stop(file, line,
+                 "has made %lld accesses and waits and goes on: does the kernel end? (step "
+                 "limit)",
+                 (long long)fiber->operations);
+}
+
+/* The next lane of the running warp that can run, from the given one on; NULL: none. */
+static struct fiber *next_ready(const struct threads *threads, int lane)
+{
+    for (; lane < threads->lanes; lane++)
+        if (threads->warp[lane].state == READY)
+            return &threads->warp[lane];
+    return NULL;
+}
+
+/* The fiber is about to run. */
+static void prepare(struct threads *threads, struct fiber *fiber)
 {
     cpu_now.thread = fiber->index;
-    cpu_now.lane = lane;
-    worker->running = fiber;
-    cpu_requests_lane();
-    switch_stack(&worker->parked, &fiber->parked);
-    worker->running = NULL;
-    if (worker->stop_file)
-        stop_now();
+    cpu_now.lane = (int)(fiber - threads->warp);
+    cpu_now.number = (int)(fiber - threads->fiber);
+    threads->running = fiber;
+    cpu_worker->run++;
+    cpu_worker->run_accesses = 0;
 }
 
-/* All lanes of a warp wait or are done: true if they wait for each other, and may go on. */
-static bool warp_converged(struct fiber *warp, int lanes)
+/* The next lane goes on at once: the scheduler comes in when all have run. */
+static void wait_in(enum state state, const char *file, int line)
 {
-    enum state state = DONE;
-    unsigned done = 0, awaited = 0;
-    for (int lane = 0; lane < lanes; lane++) {
-        const struct fiber *fiber = &warp[lane];
-        if (fiber->state == DONE) {
-            done |= 1u << lane;
-            continue;
-        }
-        cpu_now.thread = fiber->index; /* whom a message names */
-        if (state != DONE && state != fiber->state)
-            cpu_stop(__FILE__, __LINE__, "lanes of one warp wait for different things");
-        state = fiber->state;
-        awaited |= fiber->mask;
-    }
-    if (state != AT_WARP_SYNC && state != AT_SHUFFLE)
-        return false;
-    if (awaited & done)
-        cpu_stop(__FILE__, __LINE__, "waits for lanes 0x%x, which have ended", awaited & done);
-    return true;
+    struct threads *threads = cpu_worker->threads;
+    struct fiber *fiber = threads->running, *next = next_ready(threads, cpu_now.lane + 1);
+    count_operations(fiber, cpu_worker->run_accesses + 1, file, line);
+    fiber->state = state;
+    fiber->file = file;
+    fiber->line = line;
+    if (next)
+        prepare(threads, next);
+    stack_switch(&fiber->stack, next ? &next->stack : &threads->scheduler);
 }
 
-/* Until every lane waits for the block, or is done. */
+void cpu_pause(const char *file, int line)
+{
+    wait_in(PAUSED, file, line);
+}
+
+static void fiber_main(void)
+{
+    struct threads *threads = cpu_worker->threads;
+    for (;;) {
+        threads->grid->thread(threads->grid->context);
+        wait_in(DONE, threads->grid->kernel, 0);
+    }
+}
+
+static void worker_make(void)
+{
+    /* Not of stack_map(): LeakSanitizer would not see what it owns. */
+    struct worker *worker = calloc(1, sizeof *worker);
+    CHECK(worker, "no host memory for an OpenMP thread's counts");
+    worker->threads = stack_map(sizeof *worker->threads);
+    cpu_worker = worker;
+    char *stacks = stack_map((size_t)CPU_MAX_THREADS * STACK_BYTES);
+    for (int n = 0; n < CPU_MAX_THREADS; n++)
+        stack_make(&worker->threads->fiber[n].stack, stacks, n, fiber_main);
+    cpu_shared_make(worker);
+}
+
+/* All lanes that can, until each waits. */
+static void run_lanes(struct threads *threads)
+{
+    struct fiber *first = next_ready(threads, 0);
+    if (!first)
+        return;
+    prepare(threads, first);
+    cpu_worker->in_lane = true;
+    stack_switch(&threads->scheduler, &first->stack);
+    cpu_worker->in_lane = false;
+    threads->running = NULL;
+    if (threads->stop_file)
+        cpu_fail(&cpu_now, threads->stop_file, threads->stop_line, threads->stop_text);
+}
+
+static const char *text_of(const struct fiber *fiber)
+{
+    static __thread char text[256];
+    if (fiber->state == DONE)
+        return "has ended";
+    snprintf(text, sizeof text, "waits at %s at %s:%d",
+             fiber->state == AT_BARRIER        ? "__syncthreads()"
+             : fiber->state == AT_WARP_BARRIER ? "__syncwarp()"
+                                               : "a shuffle or vote",
+             cpu_path(fiber->file), fiber->line);
+    return text;
+}
+
+/* Nobody of the warp can go on: one lane waits for another that does something else. */
+static void stop_stuck(struct fiber *warp, int lanes, int lane)
+{
+    const struct fiber *fiber = &warp[lane];
+    cpu_now.thread = fiber->index;
+    if (!(fiber->mask >> lane & 1))
+        cpu_stop(fiber->file, fiber->line,
+                 "waits for the lanes 0x%x of its warp, itself not one", fiber->mask);
+    for (int other = 0; other < CPU_WARP; other++) {
+        if (!(fiber->mask >> other & 1))
+            continue;
+        if (other >= lanes)
+            cpu_stop(fiber->file, fiber->line,
+                     "waits for lane %d of its warp, which does not exist", other);
+        if (warp[other].state != fiber->state || warp[other].mask != fiber->mask)
+            cpu_stop(fiber->file, fiber->line,
+                     "waits for the lanes 0x%x of its warp, but lane %d %s", fiber->mask, other,
+                     text_of(&warp[other]));
+    }
+    cpu_stop(fiber->file, fiber->line, "waits for the lanes 0x%x of its warp", fiber->mask);
+}
+
+/* All lanes that the fiber waits for wait for the same lanes, in the same way. */
+static bool group_complete(const struct fiber *warp, int lanes, const struct fiber *fiber)
+{
+    for (int other = 0; other < CPU_WARP; other++)
+        if (fiber->mask >> other & 1 && (other >= lanes || warp[other].state != fiber->state ||
+                                         warp[other].mask != fiber->mask))
+            return false;
+    return fiber->mask >> (fiber - warp) & 1;
+}
+
+/* The lanes of a complete group go on. */
+static void release_group(struct fiber *warp, unsigned mask, enum state state)
+{
+    struct worker *worker = cpu_worker;
+    for (int lane = 0; lane < CPU_WARP; lane++) {
+        if (!(mask >> lane & 1))
+            continue;
+        worker->threads->passed[lane] = warp[lane].bits;
+        warp[lane].passed_mask = mask;
+        warp[lane].state = READY;
+    }
+    if (state == AT_EXCHANGE) { /* which orders no accesses to memory */
+        worker->counts.exchanges++;
+    } else {
+        worker->counts.warp_barriers++;
+        cpu_shared_stretch(worker);
+    }
+}
+
+/* What most warps do: all lanes wait for all lanes. */
+static bool all_together(const struct fiber *warp, int lanes)
+{
+    const enum state state = warp[0].state;
+    if (warp[0].mask != 0xffffffff || lanes < CPU_WARP ||
+        (state != AT_WARP_BARRIER && state != AT_EXCHANGE))
+        return false;
+    bool alike = true;
+    for (int lane = 1; lane < CPU_WARP; lane++)
+        alike &= warp[lane].state == state && warp[lane].mask == 0xffffffff;
+    return alike;
+}
+
+/* True if some lanes go on; false if all have reached the block's barrier or their end. */
+static bool release_warp(struct fiber *warp, int lanes)
+{
+    bool released = false;
+    int stuck = -1;
+    if (all_together(warp, lanes)) {
+        release_group(warp, 0xffffffff, warp[0].state);
+        return true;
+    }
+    for (int lane = 0; lane < lanes; lane++) {
+        if (warp[lane].state == PAUSED) {
+            warp[lane].state = READY;
+            released = true;
+        }
+    }
+    for (int lane = 0; lane < lanes; lane++) {
+        const enum state state = warp[lane].state;
+        if (state != AT_WARP_BARRIER && state != AT_EXCHANGE)
+            continue;
+        if (group_complete(warp, lanes, &warp[lane])) {
+            release_group(warp, warp[lane].mask, state);
+            released = true;
+        } else {
+            stuck = lane;
+        }
+    }
+    if (!released && stuck >= 0)
+        stop_stuck(warp, lanes, stuck);
+    return released;
+}
+
 static void run_warp(struct fiber *warp, int lanes)
 {
-    bool again = true;
-    while (again) {
-        for (int lane = 0; lane < lanes; lane++)
-            if (warp[lane].state == READY)
-                run_lane(&warp[lane], lane);
-        cpu_requests_merge();
-        again = warp_converged(warp, lanes);
-        for (int lane = 0; lane < lanes && again; lane++)
-            if (warp[lane].state != DONE)
-                warp[lane].state = READY;
+    struct threads *threads = cpu_worker->threads;
+    threads->warp = warp;
+    threads->lanes = lanes;
+    cpu_shared_stretch(cpu_worker);
+    do {
+        run_lanes(threads);
+        cpu_requests_merge(cpu_worker);
+    } while (release_warp(warp, lanes));
+}
+
+/* True if the block goes on: all of its threads have reached the same barrier. */
+static bool pass_barrier(struct fiber *fibers, int threads)
+{
+    const struct fiber *first = NULL, *ended = NULL;
+    for (int n = 0; n < threads; n++) {
+        struct fiber *fiber = &fibers[n];
+        if (fiber->state == DONE)
+            ended = fiber;
+        else if (!first)
+            first = fiber;
     }
+    if (!first)
+        return false;
+    cpu_now.thread = first->index;
+    for (int n = 0; n < threads; n++) {
+        struct fiber *fiber = &fibers[n];
+        if (ended || fiber->line != first->line || fiber->file != first->file) {
+            const struct fiber *other = ended ? ended : fiber;
+            cpu_stop(first->file, first->line,
+                     "waits at __syncthreads() for all threads of the block, but thread (%u, "
+                     "%u, %u) %s",
+                     other->index.x, other->index.y, other->index.z, text_of(other));
+        }
+        fiber->state = READY;
+    }
+    cpu_worker->counts.barriers += (threads + CPU_WARP - 1) / CPU_WARP;
+    cpu_shared_barrier(cpu_worker);
+    return true;
 }
 
 static void run_block(int threads)
 {
-    const struct cpu_index dim = cpu_now.block_dim;
-    for (unsigned n = 0; n < (unsigned)threads; n++) {
-        struct fiber *fiber = &worker->fiber[n];
-        fiber->state = READY;
-        fiber->index = (struct cpu_index){n % dim.x, n / dim.x % dim.y, n / dim.x / dim.y};
+    struct fiber *fibers = cpu_worker->threads->fiber;
+    for (int n = 0; n < threads; n++) {
+        fibers[n].state = READY;
+        fibers[n].operations = 0;
     }
-    int waiting;
     do {
         for (int first = 0; first < threads; first += CPU_WARP)
-            run_warp(&worker->fiber[first],
-                     threads - first < CPU_WARP ? threads - first : CPU_WARP);
-        waiting = 0;
-        for (int n = 0; n < threads; n++) {
-            if (worker->fiber[n].state == AT_BARRIER) {
-                worker->fiber[n].state = READY;
-                waiting++;
-            }
-        }
-    } while (waiting > 0);
+            run_warp(&fibers[first], threads - first < CPU_WARP ? threads - first : CPU_WARP);
+    } while (pass_barrier(fibers, threads));
 }
 
-/* What a block finds in dynamic shared memory is NaN. */
-static void shared_renew(size_t bytes)
+static int threads_of(const struct cpu_grid *grid)
 {
-    if (bytes > worker->shared_bytes) {
-        free(worker->shared);
-        worker->shared_bytes = (bytes + 255) / 256 * 256;
-        worker->shared = aligned_alloc(256, worker->shared_bytes);
-        CHECK(worker->shared, "no host memory for %zu bytes of shared memory", bytes);
-    }
-    if (bytes > 0)
-        memset(worker->shared, 0xff, bytes);
-    cpu_now.shared = worker->shared;
+    return (int)(grid->block.x * grid->block.y * grid->block.z);
 }
 
-void cpu_run_grid(const struct cpu_grid *grid)
+static void number_threads(struct fiber *fiber, struct cpu_index block)
+{
+    struct cpu_index at;
+    for (at.z = 0; at.z < block.z; at.z++)
+        for (at.y = 0; at.y < block.y; at.y++)
+            for (at.x = 0; at.x < block.x; at.x++)
+                (fiber++)->index = at;
+}
+
+/* Of one OpenMP thread: its share of the blocks. */
+static void run_blocks(const struct cpu_grid *grid)
 {
     const int64_t blocks = (int64_t)grid->grid.x * grid->grid.y * grid->grid.z;
-    const int64_t threads = (int64_t)grid->block.x * grid->block.y * grid->block.z;
-    CHECK(threads >= 1 && threads <= CPU_MAX_THREADS, "%s: %lld threads a block", grid->kernel,
-          (long long)threads);
-    struct cpu_launch_counts *counts = cpu_launch_begin(grid->kernel);
-#pragma omp parallel
-    {
-        if (!worker)
-            worker_make();
-        worker->grid = grid;
-        cpu_now.kernel = grid->kernel;
-        cpu_now.grid_dim = grid->grid;
-        cpu_now.block_dim = grid->block;
-        cpu_requests_begin();
+    if (!cpu_worker)
+        worker_make();
+    struct worker *worker = cpu_worker;
+    worker->threads->grid = grid;
+    cpu_now.kernel = grid->kernel;
+    cpu_now.file = grid->file;
+    cpu_now.grid_dim = grid->grid;
+    cpu_now.block_dim = grid->block;
+    cpu_now.observed = !cpu_options.unobserved;
+    number_threads(worker->threads->fiber, grid->block);
+    cpu_requests_begin(worker);
+    cpu_watch_worker(worker, &cpu_now);
 #pragma omp for schedule(dynamic)
-        for (int64_t n = 0; n < blocks; n++) {
-            const int64_t x = grid->grid.x, y = grid->grid.y;
-            cpu_now.block = (struct cpu_index){(unsigned)(n % x), (unsigned)(n / x % y),
-                                               (unsigned)(n / x / y)};
-            shared_renew(grid->shared_bytes);
-            run_block((int)threads);
-        }
-#pragma omp critical
-        cpu_requests_join(counts);
+    for (int64_t n = 0; n < blocks; n++) {
+        cpu_now.block.x = (unsigned)(n % grid->grid.x);
+        cpu_now.block.y = (unsigned)(n / grid->grid.x % grid->grid.y);
+        cpu_now.block.z = (unsigned)(n / grid->grid.x / grid->grid.y);
+        cpu_shared_block(worker, grid->shared_bytes);
+        cpu_steps_block(worker);
+        run_block(threads_of(grid));
     }
 }
 
-void cpu_sync_block(void)
+void cpu_run_threads(const struct cpu_grid *grid)
 {
-    wait_in(AT_BARRIER);
+    struct cpu_launch_counts *counts = cpu_launch_begin(grid->kernel, grid->file);
+    cpu_watch_begin();
+#pragma omp parallel
+    {
+        run_blocks(grid);
+#pragma omp critical(cpu_counts)
+        {
+            cpu_counts_join(counts, cpu_worker);
+            cpu_steps_join(cpu_worker);
+        }
+    }
+    cpu_watch_end();
+    cpu_steps_end(grid->kernel);
 }
 
-void cpu_sync_warp(unsigned mask)
+void cpu_sync_block(const char *file, int line)
 {
-    worker->running->mask = mask;
-    wait_in(AT_WARP_SYNC);
+    wait_in(AT_BARRIER, file, line);
 }
 
-uint64_t cpu_shuffle_xor(unsigned mask, uint64_t bits, int other)
+void cpu_sync_warp(unsigned mask, const char *file, int line)
 {
-    struct fiber *fiber = worker->running;
-    const int lane = cpu_now.lane, turn = fiber->turn;
-    fiber->passed[turn] = bits;
-    fiber->turn = 1 - turn;
+    cpu_worker->threads->running->mask = mask;
+    wait_in(AT_WARP_BARRIER, file, line);
+}
+
+void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line)
+{
+    struct fiber *fiber = cpu_worker->threads->running;
     fiber->mask = mask;
-    wait_in(AT_SHUFFLE);
-    const struct fiber *source = fiber - lane + (lane ^ other);
-    return source->passed[turn];
+    fiber->bits = bits;
+    wait_in(AT_EXCHANGE, file, line);
+}
+
+uint64_t cpu_passed(int lane, const char *file, int line)
+{
+    struct threads *threads = cpu_worker->threads;
+    if (!(threads->running->passed_mask >> lane & 1))
+        cpu_stop(file, line, "takes a value from lane %d of its warp, which passes none", lane);
+    return threads->passed[lane];
 }

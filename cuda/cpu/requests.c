@@ -1,225 +1,290 @@
-/* Accesses of lanes as requests of warps, and the arrays that they may touch.
+/* Accesses of lanes as requests of warps.
  *
  * Only one warp of an OpenMP thread runs between two points where it converges, its lanes one
  * after the other: what is pending belongs to that warp, and a lane's n-th access at a place
  * goes to the place's n-th request. */
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/sectors.h"
 #include "core/status.h"
-#include "cuda/cpu/engine.h"
+#include "cuda/cpu/worker.h"
+#include "models/banks.h"
 
-enum { MAX_PLACES = 64, WORD_BYTES = 4 };
-
-struct array {
-    const char *name;
-    const char *base;
-    int64_t bytes;
-    unsigned char *written; /* by word; owned */
+enum {
+    /* After so many accesses a lane waits for the others of its warp, so that pending requests
+     * take no more than a few MB however long a loop is. */
+    PAUSE_ACCESSES = 1 << 15,
 };
 
-static struct {
-    int count;
-    struct array array[CPU_MAX_ARRAYS];
-} arrays;
-static struct cpu_counts counts;
+/* Of the place before the first access, which no access can be at. */
+static const struct cpu_array nothing;
 
-struct request {
-    int active;
-    int64_t address[CPU_WARP];
-};
+static const char *const verbs[CPU_WAYS] = {
+    [CPU_LOAD] = "load", [CPU_STORE] = "store", [CPU_REDUCE] = "atomic"};
 
-/* A place of the kernel with its pending requests. */
-struct place {
-    struct cpu_place at;
-    const struct array *array;
-    enum cpu_way way;
-    int element_bytes;
-    int next;           /* the request that the running lane's next access here joins */
-    int used, capacity; /* requests */
-    struct request *request;
-};
-
-static __thread struct {
-    int count, hint;
-    struct place place[MAX_PLACES];
-    struct cpu_launch_counts counts;
-} pending;
-
-void cpu_begin(void)
+static bool inside(const struct cpu_array *array, const char *at, int bytes)
 {
-    cpu_end();
-    memset(&counts, 0, sizeof counts);
+    return at >= array->base && at - array->base + bytes <= array->bytes;
 }
 
-void cpu_end(void)
+/* Names the array that an access outside of all may have meant. */
+_Noreturn static void stop_outside(const char *at, struct cpu_kind kind,
+                                   const struct cpu_place *place)
 {
-    for (int n = 0; n < arrays.count; n++)
-        free(arrays.array[n].written);
-    arrays.count = 0;
-}
-
-void cpu_array(const char *name, const void *base, int64_t bytes, enum cpu_content content)
-{
-    CHECK(arrays.count < CPU_MAX_ARRAYS, "more than %d arrays", CPU_MAX_ARRAYS);
-    CHECK(bytes > 0, "array %s has %" PRId64 " bytes", name, bytes);
-    const size_t words = (size_t)(bytes + WORD_BYTES - 1) / WORD_BYTES;
-    unsigned char *written = malloc(words);
-    CHECK(written, "no host memory to watch array %s", name);
-    memset(written, content == CPU_FILLED, words);
-    arrays.array[arrays.count++] = (struct array){name, base, bytes, written};
-}
-
-const struct cpu_counts *cpu_counts(void)
-{
-    return &counts;
-}
-
-struct cpu_launch_counts *cpu_launch_begin(const char *kernel)
-{
-    CHECK(counts.launches < CPU_MAX_LAUNCHES, "more than %d launches", CPU_MAX_LAUNCHES);
-    struct cpu_launch_counts *launch = &counts.launch[counts.launches++];
-    snprintf(launch->kernel, sizeof launch->kernel, "%s", kernel);
-    return launch;
-}
-
-static const char *const verbs[CPU_WAYS] = {[CPU_LOAD] = "load", [CPU_STORE] = "store"};
-
-/* The array that an access may have meant: the last that begins at or before it. */
-static void stop_outside(const char *at, int bytes, enum cpu_way way,
-                         const struct cpu_place *place)
-{
-    const struct array *near = NULL;
-    for (int n = 0; n < arrays.count; n++)
-        if (arrays.array[n].base <= at && (!near || near->base < arrays.array[n].base))
-            near = &arrays.array[n];
-    if (!near)
-        cpu_stop(place->file, place->line, "%s of %d bytes outside all arrays", verbs[way],
-                 bytes);
-    cpu_stop(place->file, place->line,
-             "%s of %d bytes outside all arrays: %" PRId64 " bytes after the start of %s, "
-             "which has %" PRId64,
-             verbs[way], bytes, (int64_t)(at - near->base), near->name, near->bytes);
-}
-
-static const struct array *array_of(const char *at, int bytes, enum cpu_way way,
-                                    const struct cpu_place *place)
-{
-    for (int n = 0; n < arrays.count; n++) {
-        const struct array *array = &arrays.array[n];
-        if (at >= array->base && at - array->base + bytes <= array->bytes)
-            return array;
+    const struct worker *worker = cpu_worker;
+    const bool shared = kind.shared;
+    const struct cpu_array *near = NULL;
+    if (!shared)
+        near = cpu_array_before(at);
+    for (int n = 0; shared && n < worker->regions; n++) {
+        const struct cpu_array *region = &worker->region[n];
+        if (region->base <= at && (!near || near->base < region->base))
+            near = region;
     }
-    stop_outside(at, bytes, way, place);
-    return NULL;
+    const char *all = shared ? "the block's shared memory" : "all arrays";
+    if (!near)
+        cpu_stop(place->file, place->line, "%s of %d bytes outside %s%s", verbs[kind.way],
+                 kind.bytes, all, cpu_called_at(place).text);
+    cpu_stop(place->file, place->line,
+             "%s of %d bytes outside %s: %" PRId64 " bytes after the start of %s, which has "
+             "%" PRId64 "%s",
+             verbs[kind.way], kind.bytes, all, (int64_t)(at - near->base), near->name,
+             near->bytes, cpu_called_at(place).text);
+}
+
+static const struct cpu_array *array_of(const char *at, struct cpu_kind kind,
+                                        const struct cpu_place *place)
+{
+    const struct worker *worker = cpu_worker;
+    const struct cpu_array *array = kind.shared ? NULL : cpu_array_at(at, kind.bytes);
+    for (int n = 0; kind.shared && !array && n < worker->regions; n++)
+        if (inside(&worker->region[n], at, kind.bytes))
+            array = &worker->region[n];
+    if (!array)
+        stop_outside(at, kind, place);
+    return array;
+}
+
+static inline bool is_place(const struct place *place, struct cpu_place at, const char *address,
+                            struct cpu_kind kind)
+{
+    return place->at.line == at.line && place->at.origin == at.origin &&
+           place->at.file == at.file && memcmp(&place->kind, &kind, sizeof kind) == 0 &&
+           inside(place->array, address, kind.bytes);
+}
+
+static struct place *place_make(struct worker *worker, struct cpu_place at, const char *address,
+                                struct cpu_kind kind)
+{
+    const struct cpu_array *array = array_of(address, kind, &at);
+    CHECK(worker->places < CPU_MAX_PLACES,
+          "a kernel that accesses memory at more than %d places", CPU_MAX_PLACES);
+    const int number = worker->places++;
+    struct place *place = &worker->place[number];
+    /* The room of what was there in an earlier launch is reused. */
+    uint32_t *const offset = place->offset;
+    const uint32_t capacity = place->capacity;
+    *place = (struct place){.at = at,
+                            .kind = kind,
+                            .array = array,
+                            .after = {place, place},
+                            .number = (uint8_t)number,
+                            .offset = offset,
+                            .capacity = capacity};
+    return place;
+}
+
+static __attribute__((noinline)) struct place *place_find(struct worker *worker,
+                                                          struct cpu_place at,
+                                                          const char *address,
+                                                          struct cpu_kind kind)
+{
+    for (int n = 0; n < worker->places; n++)
+        if (is_place(&worker->place[n], at, address, kind))
+            return &worker->place[n];
+    return place_make(worker, at, address, kind);
+}
+
+/* A loop leaves a place for itself or for where it went the last times. */
+static inline struct place *place_of(struct worker *worker, struct cpu_place at,
+                                     const char *address, struct cpu_kind kind)
+{
+    struct place *last = worker->last;
+    if (is_place(last, at, address, kind))
+        return last;
+    if (!is_place(last->after[0], at, address, kind)) {
+        struct place *const before = last->after[0];
+        if (is_place(last->after[1], at, address, kind))
+            last->after[0] = last->after[1];
+        else
+            last->after[0] = place_find(worker, at, address, kind);
+        last->after[1] = before;
+    }
+    return worker->last = last->after[0];
+}
+
+static __attribute__((noinline)) void stop_unwritten(const struct place *place, uint32_t offset)
+{
+    cpu_stop(place->at.file, place->at.line,
+             "%s of element %u of %s, which nobody has written%s", verbs[place->kind.way],
+             offset / place->kind.bytes, place->array->name, cpu_called_at(&place->at).text);
 }
 
 /* Blocks on other OpenMP threads may look at the same words. */
-static void watch(const struct array *array, int64_t offset, int bytes, enum cpu_way way,
-                  const struct cpu_place *place)
+static inline void access_hbm(struct worker *worker, const struct place *place, uint32_t offset)
 {
-    for (int64_t word = offset / WORD_BYTES; word * WORD_BYTES < offset + bytes; word++) {
-        if (way == CPU_STORE)
-            __atomic_store_n(&array->written[word], 1, __ATOMIC_RELAXED);
-        else if (!__atomic_load_n(&array->written[word], __ATOMIC_RELAXED))
-            cpu_stop(place->file, place->line,
-                     "load of element %" PRId64 " of %s, which nobody has written",
-                     offset / bytes, array->name);
+    unsigned char *written = place->array->written;
+    const uint32_t end = offset + place->kind.bytes;
+    for (uint32_t word = offset / CPU_WORD; word * CPU_WORD < end; word++) {
+        if (place->kind.way == CPU_STORE)
+            __atomic_store_n(&written[word], 1, __ATOMIC_RELAXED);
+        else if (!__atomic_load_n(&written[word], __ATOMIC_RELAXED))
+            stop_unwritten(place, offset);
     }
-}
-
-static bool is_place(const struct place *place, const struct cpu_place *at,
-                     const struct array *array, enum cpu_way way)
-{
-    return place->at.line == at->line && place->at.origin == at->origin &&
-           place->array == array && place->way == way && place->at.file == at->file;
-}
-
-/* Places follow each other as they did for the lane before: the next is tried first. */
-static struct place *place_of(const struct cpu_place *at, const struct array *array,
-                              enum cpu_way way, int bytes)
-{
-    if (pending.hint >= pending.count)
-        pending.hint = 0;
-    for (int n = pending.hint; n < pending.count; n++)
-        if (is_place(&pending.place[n], at, array, way))
-            return &pending.place[n];
-    for (int n = 0; n < pending.hint; n++)
-        if (is_place(&pending.place[n], at, array, way))
-            return &pending.place[n];
-    CHECK(pending.count < MAX_PLACES, "a kernel with more than %d places", MAX_PLACES);
-    struct place *place = &pending.place[pending.count++];
-    /* The requests of what was there in an earlier launch are reused. */
-    place->at = *at;
-    place->array = array;
-    place->way = way;
-    place->element_bytes = bytes;
-    place->next = place->used = 0;
-    return place;
+    (place->kind.way == CPU_LOAD ? worker->read_bytes
+                                 : worker->written_bytes)[cpu_now.number] += place->kind.bytes;
 }
 
 static void place_grow(struct place *place)
 {
-    place->capacity = place->capacity ? 2 * place->capacity : 16;
-    place->request = realloc(place->request, (size_t)place->capacity * sizeof *place->request);
-    CHECK(place->request, "no host memory for %d requests", place->capacity);
+    const uint32_t before = place->capacity, after = before ? 2 * before : 16;
+    uint32_t *offset = calloc((size_t)CPU_WARP * after, sizeof *offset);
+    CHECK(offset, "no host memory for %u requests", after);
+    for (uint32_t lane = 0; lane < CPU_WARP && before > 0; lane++)
+        memcpy(offset + lane * after, place->offset + lane * before, before * sizeof *offset);
+    free(place->offset);
+    place->offset = offset;
+    place->capacity = after;
 }
 
-void cpu_observe(const void *at, int bytes, enum cpu_way way, const struct cpu_place *at_place)
+/* The place has room for one more access of the running lane. */
+static __attribute__((noinline)) void place_prepare(struct worker *worker, struct place *place)
 {
-    const struct array *array = array_of(at, bytes, way, at_place);
-    const int64_t offset = (const char *)at - array->base;
-    watch(array, offset, bytes, way, at_place);
-    struct place *place = place_of(at_place, array, way, bytes);
-    pending.hint = (int)(place - pending.place) + 1;
-    if (place->next == place->used) {
-        if (place->used == place->capacity)
-            place_grow(place);
-        place->request[place->used++].active = 0;
+    if (!place->touched) {
+        place->touched = true;
+        worker->touched_place[worker->touched++] = place;
     }
-    struct request *request = &place->request[place->next++];
-    request->address[request->active++] = offset;
+    if (place->made[cpu_now.lane] == place->capacity)
+        place_grow(place);
 }
 
-void cpu_requests_begin(void)
+static __attribute__((noinline)) void stop_misaligned(const struct place *place,
+                                                      uint64_t offset)
 {
-    pending.count = pending.hint = 0;
-    memset(&pending.counts, 0, sizeof pending.counts);
+    cpu_stop(place->at.file, place->at.line,
+             "%s of %d bytes at %" PRIu64 " bytes after the start of %s: not a multiple%s",
+             verbs[place->kind.way], place->kind.bytes, offset,
+             place->kind.shared ? "shared memory" : place->array->name,
+             cpu_called_at(&place->at).text);
 }
 
-void cpu_requests_lane(void)
+/* Short, and what is rare in functions of its own: everything waits for this one. */
+void cpu_access(const void *at, struct cpu_kind kind, const char *file, int line, int origin)
 {
-    for (int n = 0; n < pending.count; n++)
-        pending.place[n].next = 0;
-    pending.hint = 0;
+    struct worker *worker = cpu_worker;
+    if (worker->run_accesses++ == PAUSE_ACCESSES)
+        cpu_pause(file, line);
+    struct place *place = place_of(worker, (struct cpu_place){file, line, origin}, at, kind);
+    const char *start = kind.shared ? worker->shared : place->array->base;
+    const uint64_t offset = (uint64_t)((const char *)at - start);
+    if (offset & (uint64_t)(kind.bytes - 1))
+        stop_misaligned(place, offset);
+    if (!kind.shared)
+        access_hbm(worker, place, (uint32_t)offset);
+    else if (kind.way != CPU_LOAD || kind.bytes > CPU_WORD ||
+             !cpu_shared_read_again(worker, (uint32_t)offset))
+        cpu_shared_check(worker, (uint32_t)offset, place);
+    const uint32_t lane = (uint32_t)cpu_now.lane;
+    if (place->made[lane] == place->capacity || !place->touched)
+        place_prepare(worker, place);
+    place->offset[lane * place->capacity + place->made[lane]++] = (uint32_t)offset;
 }
 
-void cpu_requests_merge(void)
+void cpu_requests_begin(struct worker *worker)
 {
-    struct cpu_launch_counts *sum = &pending.counts;
-    for (int n = 0; n < pending.count; n++) {
-        struct place *place = &pending.place[n];
-        for (int k = 0; k < place->used; k++) {
-            const struct request *request = &place->request[k];
-            sum->accesses[place->way] += request->active;
-            sum->bytes[place->way] += (int64_t)request->active * place->element_bytes;
-            sum->sectors[place->way] += sectors_of_request(request->address, request->active);
+    worker->place[0] =
+        (struct place){.array = &nothing, .after = {&worker->place[0], &worker->place[0]}};
+    worker->places = 1;
+    worker->touched = 0;
+    worker->last = &worker->place[0];
+    memset(&worker->counts, 0, sizeof worker->counts);
+}
+
+/* The n-th accesses of the lanes at a place. */
+struct request {
+    uint32_t active; /* bit k: lane k takes part */
+    uint32_t offset[CPU_WARP];
+};
+
+static void gather(struct request *request, const struct place *place, uint32_t n)
+{
+    const uint32_t *offset = place->offset + n;
+    uint32_t active = 0;
+    for (uint32_t lane = 0; lane < CPU_WARP; lane++, offset += place->capacity) {
+        active |= (uint32_t)(n < place->made[lane]) << lane;
+        request->offset[lane] = *offset; /* of some earlier access, if the lane has none */
+    }
+    request->active = active;
+}
+
+/* Distinct sectors. No element lies across a sector's edge. */
+static int sectors_of(const struct request *request)
+{
+    int64_t address[CPU_WARP];
+    int active = 0, sectors = 0;
+    bool ascending = true;
+    for (int lane = 0; lane < CPU_WARP; lane++) {
+        if (!(request->active >> lane & 1))
+            continue;
+        address[active] = request->offset[lane];
+        if (active == 0 || address[active] / SECTOR_BYTES != address[active - 1] / SECTOR_BYTES)
+            sectors++;
+        ascending &= active == 0 || address[active] >= address[active - 1];
+        active++;
+    }
+    return ascending ? sectors : sectors_of_request(address, active);
+}
+
+static void add_request(struct place *place, const struct request *request)
+{
+    struct cpu_traffic *sum = &place->traffic;
+    const int lanes = __builtin_popcount(request->active), bytes = place->kind.bytes;
+    const bool is_load = place->kind.way == CPU_LOAD;
+    sum->requests++;
+    sum->accesses += lanes;
+    sum->bytes += (int64_t)lanes * bytes;
+    if (place->kind.shared) {
+        const int passes = bank_wavefronts(request->offset, request->active, bytes, is_load);
+        sum->wavefronts += passes;
+        sum->least_wavefronts +=
+            passes == 1
+                ? 1
+                : bank_least_wavefronts(request->offset, request->active, bytes, is_load);
+    } else {
+        sum->sectors += sectors_of(request);
+    }
+}
+
+void cpu_requests_merge(struct worker *worker)
+{
+    for (int n = 0; n < worker->touched; n++) {
+        struct place *place = worker->touched_place[n];
+        uint32_t most = 0, least = UINT32_MAX;
+        for (int lane = 0; lane < CPU_WARP; lane++) {
+            most = place->made[lane] > most ? place->made[lane] : most;
+            /* those that were never here took another way */
+            least = place->made[lane] - 1 < least ? place->made[lane] - 1 : least;
         }
-        sum->requests[place->way] += place->used;
-        place->used = 0;
+        place->uneven |= most > least + 2;
+        for (uint32_t k = 0; k < most; k++) {
+            struct request request;
+            gather(&request, place, k);
+            add_request(place, &request);
+        }
+        memset(place->made, 0, sizeof place->made);
+        place->touched = false;
     }
-}
-
-void cpu_requests_join(struct cpu_launch_counts *launch)
-{
-    for (int way = 0; way < CPU_WAYS; way++) {
-        launch->accesses[way] += pending.counts.accesses[way];
-        launch->requests[way] += pending.counts.requests[way];
-        launch->bytes[way] += pending.counts.bytes[way];
-        launch->sectors[way] += pending.counts.sectors[way];
-    }
+    worker->touched = 0;
 }

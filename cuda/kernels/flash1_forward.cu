@@ -15,8 +15,8 @@
 #include "cuda/steps.h"
 
 /* Floats of shared memory: Qi, Kj (TILE x d each), Vj and Oi (TILE x DV each), Pij (TILE x
- * TILE), l, m. Oi is there to be copied row by row; columns past head_dim_v of Vj and Oi are
- * never loaded, and what they add up to is never stored. */
+ * TILE), l, m. Oi is there to be copied row by row; rows past the edge and columns past
+ * head_dim_v are zeros, and what they add up to is never stored. */
 template <int TILE, int DV> static int64_t shared_floats(int d)
 {
     return TILE * (2 * odd_pitch(d) + 2 * wide_pitch(DV) + wide_pitch(TILE) + 2);
@@ -28,7 +28,7 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
     Global<float> O, Global<float> l_hbm, Global<float> m_hbm)
 {
     constexpr int R = TILE / ROW_THREADS, V_PITCH = wide_pitch(DV), P_PITCH = wide_pitch(TILE);
-    extern __shared__ float shared[];
+    extern __shared__ __align__(16) float shared[];
     const int Br = a.block_q, Bc = a.block_k, d = a.head_dim, dv = a.head_dim_v;
     const int plane = (int)blockIdx.x, pitch = odd_pitch(d);
     Shared<float> Qi = shared, Kj = Qi + TILE * pitch, Vj = Kj + TILE * pitch,
@@ -44,8 +44,8 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
     for (int j = 0; j == 0 || j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous Kj and Vj */
-        tile_load(Kj, pitch, K + (kv_row + j * Bc) * d, d, cols, d);
-        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv);
+        tile_load(Kj, pitch, K + (kv_row + j * Bc) * d, d, cols, d, TILE, d);
+        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv, TILE, DV);
         STEP("load Kj, Vj", -1, j);
         while (j > 0 && visited_tiles(a, first) <= j)
             first++;
@@ -54,11 +54,11 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
             const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
             float Oi[R][DV / COL_THREADS], Sij[R][TILE / COL_THREADS], m[R], l[R], c[R];
             __syncthreads(); /* the previous Qi, Oi, l and m have been read and stored */
-            tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
+            tile_load(Qi, pitch, Q + q_row * d, d, rows, d, TILE, d);
             if (j > 0) {
-                tile_load(sOi, V_PITCH, O + q_row * dv, dv, rows, dv);
-                tile_load(sl, 1, l_hbm + q_row, 1, rows, 1);
-                tile_load(sm, 1, m_hbm + q_row, 1, rows, 1);
+                tile_load(sOi, V_PITCH, O + q_row * dv, dv, rows, dv, TILE, DV);
+                tile_load(sl, 1, l_hbm + q_row, 1, rows, 1, TILE, 1);
+                tile_load(sm, 1, m_hbm + q_row, 1, rows, 1, TILE, 1);
             }
             __syncthreads();
             STEP("load Qi, Oi, l, m", i, j);

@@ -13,8 +13,8 @@
 #include "cuda/steps.h"
 
 /* Shared memory: Qi (TILE x d), Vj (TILE x DV), and Kj (TILE x d), whose place Pij (TILE x
- * TILE) takes when the scores are done. Columns of Vj past head_dim_v are never loaded; what
- * they add up to is never stored. */
+ * TILE) takes when the scores are done. Rows past the edge and columns of Vj past head_dim_v
+ * are zeros; what they add up to is never stored. */
 template <int TILE> __host__ __device__ static int kj_floats(int d)
 {
     return TILE * (odd_pitch(d) > wide_pitch(TILE) ? odd_pitch(d) : wide_pitch(TILE));
@@ -31,7 +31,7 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
                                                   Global<float> O, Global<float> LSE)
 {
     constexpr int R = TILE / ROW_THREADS, V_PITCH = wide_pitch(DV), P_PITCH = wide_pitch(TILE);
-    extern __shared__ float shared[];
+    extern __shared__ __align__(16) float shared[];
     const int Br = a.block_q, Bc = a.block_k, d = a.head_dim, dv = a.head_dim_v;
     const int i = (int)blockIdx.x, plane = (int)blockIdx.y, pitch = odd_pitch(d);
     const int rows = min(Br, a.seqlen_q - i * Br);
@@ -41,7 +41,7 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
     float Oi[R][DV / COL_THREADS], m[R], l[R], Li[R];
     STEPS_BEGIN(i, 0, plane);
 
-    tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
+    tile_load(Qi, pitch, Q + q_row * d, d, rows, d, TILE, d);
     tile_fill(Oi, 0.0f);
     tile_fill(m, -INFINITY);
     tile_fill(l, 0.0f);
@@ -51,8 +51,8 @@ __launch_bounds__(THREADS, 1) void flash2_forward(struct attention a, Global<con
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous Pij and Vj */
-        tile_load(Kj, pitch, K + (kv_row + j * Bc) * d, d, cols, d);
-        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv);
+        tile_load(Kj, pitch, K + (kv_row + j * Bc) * d, d, cols, d, TILE, d);
+        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv, TILE, DV);
         __syncthreads();
         STEP("load Kj, Vj", i, j);
 

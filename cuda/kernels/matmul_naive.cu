@@ -20,8 +20,9 @@ static __global__ __launch_bounds__(BLOCK_COLS *BLOCK_ROWS) void matmul_naive(
     if (row >= shape.rows || col >= shape.cols)
         return;
     float sum = 0.0f;
+    STEPS_BEGIN((int)blockIdx.x, row, 0);
     for (int k = 0; k < shape.depth; k++)
-        sum += A[(int64_t)row * shape.depth + k] * B[(int64_t)k * shape.cols + col];
+        sum = fmaf(A[(int64_t)row * shape.depth + k], B[(int64_t)k * shape.cols + col], sum);
     STEP("sum of Aik Bkj", row, (int)blockIdx.x);
     C[(int64_t)row * shape.cols + col] = sum;
     STEP("store Cij", row, (int)blockIdx.x);

@@ -18,7 +18,7 @@ __launch_bounds__(THREADS) void matmul_tiled(Global<float> C, Global<const float
                                              Global<const float> B, struct matmul_shape shape)
 {
     constexpr int PITCH = wide_pitch(TILE);
-    __shared__ float tiles[2 * TILE * PITCH];
+    __shared__ __align__(16) float tiles[2 * TILE * PITCH];
     Shared<float> Aik = tiles, Bkj = tiles + TILE * PITCH;
     const int i = (int)blockIdx.y, j = (int)blockIdx.x;
     const int rows = min(TILE, shape.rows - i * TILE), cols = min(TILE, shape.cols - j * TILE);
@@ -27,13 +27,15 @@ __launch_bounds__(THREADS) void matmul_tiled(Global<float> C, Global<const float
     A += (int64_t)i * TILE * shape.depth;
     B += j * TILE;
     C += (int64_t)i * TILE * shape.cols + j * TILE;
+    STEPS_BEGIN(j, i, 0);
 
     tile_fill(Cij, 0.0f);
     for (int k = 0; k < Tk; k++) {
         const int depth = min(TILE, shape.depth - k * TILE);
         __syncthreads(); /* all have read the previous Aik and Bkj */
-        tile_load(Aik, PITCH, A + k * TILE, shape.depth, rows, depth);
-        tile_load(Bkj, PITCH, B + (int64_t)k * TILE * shape.cols, shape.cols, depth, cols);
+        tile_load(Aik, PITCH, A + k * TILE, shape.depth, rows, depth, TILE, TILE);
+        tile_load(Bkj, PITCH, B + (int64_t)k * TILE * shape.cols, shape.cols, depth, cols, TILE,
+                  TILE);
         __syncthreads();
         STEP("load Aik, Bkj", i, k);
         tile_add_product(Cij, Aik, PITCH, Bkj, PITCH, depth);

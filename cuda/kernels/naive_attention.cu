@@ -42,7 +42,8 @@ static __global__ __launch_bounds__(LANES *WARPS) void naive_attention(
         float products = 0.0f;
         for (int first = 0; first < d; first += LANES)
             if (first + lane < d)
-                products += Q[q_row * d + first + lane] * K[(kv_row + j) * d + first + lane];
+                products = fmaf(Q[q_row * d + first + lane], K[(kv_row + j) * d + first + lane],
+                                products);
         const float Sij = a.scale * warp_sum(products);
         STEP("Sij = scale Qi KjT", i, j);
 

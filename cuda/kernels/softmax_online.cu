@@ -16,10 +16,12 @@ static __global__
 __launch_bounds__(ROW_SOFTMAX_THREADS) void softmax_online(Global<float> Y,
                                                            Global<const float> X, int cols)
 {
-    __shared__ float maxima[ROW_SOFTMAX_WARPS], sums[ROW_SOFTMAX_WARPS];
+    __shared__ float maxima[ROW_SOFTMAX_WARPS];
+    __shared__ float sums[ROW_SOFTMAX_WARPS];
     const int row = (int)blockIdx.x, thread = (int)threadIdx.x;
     X += (int64_t)row * cols;
     Y += (int64_t)row * cols;
+    STEPS_BEGIN(row, 0, 0);
 
     float m = -INFINITY, l = 0.0f;
 #pragma unroll 4

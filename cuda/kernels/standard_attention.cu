@@ -19,7 +19,7 @@ static __global__
 __launch_bounds__(THREADS, 1) void standard_scores(struct attention a, Global<const float> Q,
                                                    Global<const float> K, Global<float> S)
 {
-    extern __shared__ float shared[];
+    extern __shared__ __align__(16) float shared[];
     const int Br = a.block_q, Bc = a.block_k, d = a.head_dim, pitch = odd_pitch(d);
     const int j = (int)blockIdx.x, i = (int)blockIdx.y, plane = (int)blockIdx.z;
     const int rows = min(Br, a.seqlen_q - i * Br), cols = min(Bc, a.seqlen_k - j * Bc);
@@ -29,8 +29,8 @@ __launch_bounds__(THREADS, 1) void standard_scores(struct attention a, Global<co
     float Sij[TILE / ROW_THREADS][TILE / COL_THREADS], scale[TILE / ROW_THREADS];
     STEPS_BEGIN(j, i, plane);
 
-    tile_load(Qi, pitch, Q + q_row * d, d, rows, d);
-    tile_load(Kj, pitch, K + kv_row * d, d, cols, d);
+    tile_load(Qi, pitch, Q + q_row * d, d, rows, d, TILE, d);
+    tile_load(Kj, pitch, K + kv_row * d, d, cols, d, TILE, d);
     __syncthreads();
     tile_scores(Sij, Qi, Kj, pitch, d);
     tile_fill(scale, a.scale);
@@ -49,7 +49,7 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
                                                     Global<float> P, Global<float> LSE)
 {
     constexpr int R = TILE / ROW_THREADS, PITCH = wide_pitch(TILE);
-    extern __shared__ float shared[];
+    extern __shared__ __align__(16) float shared[];
     const int Br = a.block_q, Bc = a.block_k, i = (int)blockIdx.x, plane = (int)blockIdx.y;
     const int rows = min(Br, a.seqlen_q - i * Br), Tc = (a.seqlen_k + Bc - 1) / Bc;
     const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
@@ -61,7 +61,8 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous tile */
-        tile_load(sSij, PITCH, S + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols);
+        tile_load(sSij, PITCH, S + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols, TILE,
+                  TILE);
         __syncthreads();
         tile_get(Sij, sSij, PITCH);
         tile_scale_and_mask(Sij, a, 1.0f, i * Br, j * Bc, rows, cols);
@@ -71,7 +72,8 @@ __launch_bounds__(THREADS, 1) void standard_softmax(struct attention a, Global<c
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* the previous tile has been stored */
-        tile_load(sSij, PITCH, S + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols);
+        tile_load(sSij, PITCH, S + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols, TILE,
+                  TILE);
         __syncthreads();
         tile_get(Sij, sSij, PITCH);
         tile_scale_and_mask(Sij, a, 1.0f, i * Br, j * Bc, rows, cols);
@@ -99,7 +101,7 @@ __launch_bounds__(THREADS, 1) void standard_output(struct attention a, Global<co
                                                    Global<const float> V, Global<float> O)
 {
     constexpr int P_PITCH = wide_pitch(TILE), V_PITCH = wide_pitch(DV);
-    extern __shared__ float shared[];
+    extern __shared__ __align__(16) float shared[];
     const int Br = a.block_q, Bc = a.block_k, dv = a.head_dim_v;
     const int i = (int)blockIdx.x, plane = (int)blockIdx.y;
     const int rows = min(Br, a.seqlen_q - i * Br), Tc = (a.seqlen_k + Bc - 1) / Bc;
@@ -112,8 +114,9 @@ __launch_bounds__(THREADS, 1) void standard_output(struct attention a, Global<co
     for (int j = 0; j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous Pij and Vj */
-        tile_load(Pij, P_PITCH, P + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols);
-        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv);
+        tile_load(Pij, P_PITCH, P + q_row * a.seqlen_k + j * Bc, a.seqlen_k, rows, cols, TILE,
+                  TILE);
+        tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv, TILE, DV);
         __syncthreads();
         tile_add_product(Oi, Pij, P_PITCH, Vj, V_PITCH, cols);
         STEP_NORMS("Oi = Oi + Pij Vj", i, j, rows, Oi, dv);

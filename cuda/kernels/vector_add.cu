@@ -20,6 +20,7 @@ static __global__ __launch_bounds__(ADD_THREADS) void vector_add(Global<float> c
 {
     const int64_t first = (int64_t)blockIdx.x * ADD_PER_BLOCK + threadIdx.x;
     float x[ADD_PER_THREAD], y[ADD_PER_THREAD];
+    STEPS_BEGIN((int)blockIdx.x, 0, 0);
 #pragma unroll
     for (int n = 0; n < ADD_PER_THREAD; n++) {
         if (first + n * ADD_THREADS < count) {

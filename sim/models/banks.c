@@ -1,5 +1,7 @@
 #include "models/banks.h"
 
+#include <string.h>
+
 /* Words that one pass or several have to move, by bank. */
 struct banks {
     int words[BANKS];
@@ -20,8 +22,9 @@ static void want(struct banks *banks, uint32_t word)
 static int passes(const uint32_t *offset, uint32_t active, int first, int lanes, int bytes,
                   bool ideal)
 {
-    struct banks banks = {.words = {0}};
+    struct banks banks;
     int most = 0, words = 0;
+    memset(banks.words, 0, sizeof banks.words);
     for (int lane = first; lane < first + lanes; lane++)
         for (int byte = 0; active >> lane & 1 && byte < bytes; byte += BANK_BYTES)
             want(&banks, (offset[lane] + (uint32_t)byte) / BANK_BYTES);
@@ -69,8 +72,26 @@ static int all_passes(const uint32_t *offset, uint32_t active, int bytes, bool i
     return sum;
 }
 
+/* What most requests are: a word a lane, no two of a bank. */
+static bool one_pass(const uint32_t *offset, uint32_t active)
+{
+    uint32_t word[BANKS], used = 0;
+    for (int lane = 0; lane < BANK_LANES; lane++) {
+        const uint32_t wanted = offset[lane] / BANK_BYTES, bank = wanted % BANKS;
+        if (!(active >> lane & 1))
+            continue;
+        if (used >> bank & 1 && word[bank] != wanted)
+            return false;
+        used |= 1u << bank;
+        word[bank] = wanted;
+    }
+    return active != 0;
+}
+
 int bank_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, int bytes, bool is_load)
 {
+    if (bytes <= BANK_BYTES && one_pass(offset, active))
+        return 1;
     return all_passes(offset, active, bytes, is_load, false);
 }
 

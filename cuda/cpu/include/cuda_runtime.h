@@ -17,33 +17,40 @@ typedef enum {
     cudaErrorUnsupportedPtxVersion,
     cudaErrorDevicesUnavailable,
     cudaErrorLaunchTimeout,
+    cudaErrorInvalidConfiguration,
 } cudaError_t;
 
-/* No call fails here, so no error has a name. */
-static inline const char *cudaGetErrorName(cudaError_t code)
-{
-    return code == cudaSuccess ? "cudaSuccess" : "an error of CUDA";
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* The launches that the CPU refuses are the only calls that fail. */
+const char *cudaGetErrorName(cudaError_t code);
+const char *cudaGetErrorString(cudaError_t code);
+#ifdef __cplusplus
 }
-static inline const char *cudaGetErrorString(cudaError_t code)
-{
-    return cudaGetErrorName(code);
-}
+#endif
 
 #ifdef __cplusplus
-#include "cuda/cpu/engine.h"
+#include "cuda/cpu/observed_memory.h"
+#include "cuda/cpu/warp.h"
 
 #define __CUDACC__ 1
 #define __host__
 #define __device__
 #define __global__
+#define __constant__ static const
+#define __forceinline__ inline
 #define __launch_bounds__(...)
-/* static shared memory: blocks on different OpenMP threads have each their own */
-#define __shared__ static __thread
+/* What would not be seen, or cannot run, does not compile. */
+#define __shared__                                                                             \
+    static_assert(false, "__shared__ on the CPU: one array a statement, in the .cu file");
+#define asm static_assert(false, "inline PTX does not run on the CPU");
 
 #define threadIdx (cpu_now.thread)
 #define blockIdx (cpu_now.block)
 #define blockDim (cpu_now.block_dim)
 #define gridDim (cpu_now.grid_dim)
+static const int warpSize = CPU_WARP;
 
 typedef void *cudaStream_t;
 
@@ -54,6 +61,26 @@ struct dim3 {
     {
     }
 };
+struct alignas(8) float2 {
+    float x, y;
+};
+struct alignas(16) float4 {
+    float x, y, z, w;
+};
+struct alignas(8) int2 {
+    int x, y;
+};
+struct alignas(16) int4 {
+    int x, y, z, w;
+};
+static inline float2 make_float2(float x, float y)
+{
+    return {x, y};
+}
+static inline float4 make_float4(float x, float y, float z, float w)
+{
+    return {x, y, z, w};
+}
 
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin };
@@ -61,24 +88,26 @@ struct cudaFuncAttributes {
     size_t sharedSizeBytes;
 };
 
+/* Static shared memory is known when the kernel runs: it counts then. */
 static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {
     attributes->sharedSizeBytes = 0;
     return cudaSuccess;
 }
-static inline cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int)
+static inline cudaError_t cudaFuncSetAttribute(const void *function, cudaFuncAttribute,
+                                               int bytes)
 {
+    cpu_raise_shared(function, bytes);
     return cudaSuccess;
 }
-/* 227 KB, as Hopper has: what a GPU refuses is refused here. */
 static inline cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr, int)
 {
-    *value = 227 * 1024;
+    *value = (int)cpu_shared_limit();
     return cudaSuccess;
 }
 static inline cudaError_t cudaGetLastError()
 {
-    return cudaSuccess;
+    return cpu_launch_refused() ? cudaErrorInvalidConfiguration : cudaSuccess;
 }
 
 static inline int min(int a, int b)
@@ -89,23 +118,14 @@ static inline int max(int a, int b)
 {
     return a > b ? a : b;
 }
-
-static inline void __syncthreads()
+static inline float rsqrtf(float x)
 {
-    cpu_sync_block();
+    return 1.0f / sqrtf(x);
 }
-static inline void __syncwarp(unsigned mask = 0xffffffff)
+#define __expf(x) expf(x) /* glibc has a function of that name */
+static inline float __fdividef(float x, float y)
 {
-    cpu_sync_warp(mask);
-}
-template <class T> static inline T __shfl_xor_sync(unsigned mask, T value, int other)
-{
-    static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes pass in a shuffle");
-    uint64_t bits = 0;
-    memcpy(&bits, &value, sizeof value);
-    bits = cpu_shuffle_xor(mask, bits, other);
-    memcpy(&value, &bits, sizeof value);
-    return value;
+    return x / y;
 }
 
 /* kernel<<<grid, block, bytes, stream>>>(arguments), which translate.sed writes as
@@ -124,12 +144,19 @@ template <class... P> struct cpu_launcher {
     }
 };
 template <class... P>
-static inline cpu_launcher<P...> cpu_launch(const char *name, void (*kernel)(P...), dim3 grid,
-                                            dim3 block, size_t bytes, cudaStream_t)
+static inline cpu_launcher<P...>
+cpu_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes = 0,
+           cudaStream_t = nullptr, const char *file = __builtin_FILE())
 {
-    return {
-        kernel,
-        {name, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, bytes, nullptr, nullptr}};
+    return {kernel,
+            {name,
+             file,
+             (const void *)kernel,
+             {grid.x, grid.y, grid.z},
+             {block.x, block.y, block.z},
+             bytes,
+             nullptr,
+             nullptr}};
 }
 
 #endif

@@ -1,0 +1,213 @@
+/* Shared memory of a block: where it lies, and what may be wrong with an access to it.
+ *
+ * Warps run one after the other between two barriers of the block, and each without a break, so
+ * a word's last write and its reads since the last barrier tell whether another thread could
+ * come between: accesses of two threads of which one writes need a barrier of the block between
+ * them, or, in one warp, a __syncwarp(). */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/status.h"
+#include "cuda/cpu/stack.h"
+#include "cuda/cpu/worker.h"
+
+enum {
+    WORDS = 2 * CPU_SHARED_HALF / CPU_WORD,
+    MOST_STATIC = 48 * 1024,
+    BETWEEN_ARRAYS = 256,    /* bytes around a static array that belong to none */
+    STAMP_LIMIT = 0x7fffffff /* the next block may begin with stamp 1 again */
+};
+
+void cpu_shared_make(struct worker *worker)
+{
+    worker->shared = stack_map((size_t)2 * CPU_SHARED_HALF);
+    worker->words = stack_map(WORDS * sizeof *worker->words);
+}
+
+/* What a block finds in shared memory is NaN, and nobody has written it. */
+void cpu_shared_block(struct worker *worker, size_t dynamic_bytes)
+{
+    memset(worker->shared, 0xff, dynamic_bytes);
+    worker->region[0] = (struct cpu_array){
+        .name = "shared memory", .base = worker->shared, .bytes = (int64_t)dynamic_bytes};
+    worker->regions = 1;
+    if (worker->stamp > STAMP_LIMIT) {
+        memset(worker->words, 0, WORDS * sizeof *worker->words);
+        worker->stamp = 0;
+    }
+    worker->block_stamp = worker->epoch_stamp = ++worker->stamp;
+}
+
+void *cpu_shared_dynamic(void)
+{
+    return cpu_worker->shared;
+}
+
+void *cpu_shared_static(const char *name, int64_t bytes, int key)
+{
+    struct worker *worker = cpu_worker;
+    char *next = worker->shared + CPU_SHARED_HALF;
+    int64_t sum = bytes;
+    for (int n = 1; n < worker->regions; n++) {
+        const struct cpu_array *region = &worker->region[n];
+        if (region->key == key)
+            return worker->shared + (region->base - worker->shared);
+        sum += region->bytes;
+        next = worker->shared + (region->base - worker->shared) +
+               (region->bytes + 2 * BETWEEN_ARRAYS - 1) / BETWEEN_ARRAYS * BETWEEN_ARRAYS;
+    }
+    CHECK(worker->regions <= CPU_MAX_STATIC, "more than %d static arrays in shared memory",
+          CPU_MAX_STATIC);
+    if (sum > MOST_STATIC)
+        cpu_stop(cpu_now.file, key,
+                 "%s: %" PRId64 " bytes of static shared memory; CUDA has %d", name, sum,
+                 MOST_STATIC);
+    if (sum + worker->region[0].bytes > cpu_options.shared_bytes)
+        cpu_stop(cpu_now.file, key,
+                 "%s: %" PRId64 " bytes of static and %" PRId64 " of dynamic shared memory; a "
+                 "block may have %" PRId64,
+                 name, sum, worker->region[0].bytes, cpu_options.shared_bytes);
+    memset(next, 0xff, (size_t)bytes);
+    worker->region[worker->regions++] =
+        (struct cpu_array){.name = name, .base = next, .bytes = bytes, .key = key};
+    return next;
+}
+
+/* Where in its array the place's access to the word lies, in elements of 4 bytes. */
+static int64_t element_of(const struct place *place, uint32_t word)
+{
+    return word - (place->array->base - cpu_worker->shared) / CPU_WORD;
+}
+
+/* who did what at that place, unordered with the running thread's access to the word. */
+static void stop_race(const struct place *place, uint32_t word, const char *who,
+                      const char *what, unsigned at, const char *missing)
+{
+    const struct place *theirs = &cpu_worker->place[at];
+    cpu_stop(place->at.file, place->at.line,
+             "race: %s element %" PRId64 " of %s, which %s %s at %s:%d%s, no %s between%s",
+             place->kind.way == CPU_LOAD ? "reads" : "writes", element_of(place, word),
+             place->array->name, who, what, cpu_path(theirs->at.file), theirs->at.line,
+             cpu_called_at(&theirs->at).text, missing, cpu_called_at(&place->at).text);
+}
+
+static const char *thread_text(unsigned number)
+{
+    static __thread char text[64];
+    const struct cpu_index dim = cpu_now.block_dim;
+    snprintf(text, sizeof text, "thread (%u, %u, %u)", number % dim.x, number / dim.x % dim.y,
+             number / dim.x / dim.y);
+    return text;
+}
+
+static const char *missing_between(unsigned warp, unsigned other)
+{
+    return warp == other ? "__syncwarp() or __syncthreads()" : "__syncthreads()";
+}
+
+static void stop_written(const struct place *place, uint32_t n, const struct word *word)
+{
+    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    stop_race(place, n, thread_text(word->writer), "writes", word->write_place,
+              missing_between(warp, word->writer / CPU_WARP));
+}
+
+/* The first warp to read is the other one, or the word has been read by the writer's own warp
+ * alone: warps run one after the other. */
+static void stop_read(const struct place *place, uint32_t n, const struct word *word,
+                      uint32_t lanes)
+{
+    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    char text[64];
+    if (word->read_warp != warp && word->read_by_others)
+        snprintf(text, sizeof text, "a thread of warp %u", word->read_warp);
+    else
+        snprintf(text, sizeof text, "%s",
+                 thread_text(word->read_warp * CPU_WARP + (unsigned)__builtin_ctz(lanes)));
+    stop_race(place, n, text, "reads", word->read_place,
+              missing_between(warp, word->read_warp));
+}
+
+static void stop_unwritten(const struct place *place, uint32_t n)
+{
+    cpu_stop(place->at.file, place->at.line,
+             "reads element %" PRId64 " of %s, which nobody has written%s",
+             element_of(place, n), place->array->name, cpu_called_at(&place->at).text);
+}
+
+/* Has nothing ordered the word's last write, by another thread, before now? */
+static inline bool written_beside(const struct worker *worker, const struct word *word,
+                                  unsigned self)
+{
+    return word->write_stamp >= worker->epoch_stamp && word->writer != self &&
+           (word->write_stamp == worker->stamp || word->writer / CPU_WARP != self / CPU_WARP);
+}
+
+static inline void note_read(const struct worker *worker, struct word *word, unsigned self,
+                             unsigned place)
+{
+    const unsigned warp = self / CPU_WARP;
+    if (word->read_stamp != worker->stamp) {
+        if (word->read_stamp < worker->epoch_stamp) {
+            word->read_warp = warp;
+            word->read_by_others = 0;
+            word->read_place = place;
+        } else if (word->read_warp != warp) {
+            word->read_by_others = 1;
+        } else {
+            word->read_place = place;
+        }
+        word->read_stamp = worker->stamp;
+        word->read_lanes = 0;
+    }
+    word->read_lanes |= 1u << self % CPU_WARP;
+}
+
+static inline void check_reads(const struct worker *worker, const struct word *word, uint32_t n,
+                               const struct place *place, unsigned self)
+{
+    const uint32_t others = word->read_lanes & ~(1u << self % CPU_WARP);
+    if (word->read_stamp < worker->epoch_stamp)
+        return;
+    if (word->read_warp != self / CPU_WARP)
+        stop_read(place, n, word, word->read_lanes);
+    if (word->read_stamp == worker->stamp && others)
+        stop_read(place, n, word, others);
+}
+
+/* Before an atomic access: is the last write what later ones may race with? An atomic of
+ * another thread, which the last thread to add does not hide from itself; or the thread's own
+ * store. */
+static inline bool write_stays(const struct worker *worker, const struct word *word,
+                               unsigned self)
+{
+    return written_beside(worker, word, self) ||
+           (word->write_stamp == worker->stamp &&
+            worker->place[word->write_place].kind.way == CPU_STORE);
+}
+
+void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place *place)
+{
+    const unsigned self = (unsigned)cpu_now.number;
+    const enum cpu_way way = (enum cpu_way)place->kind.way;
+    const uint32_t end = offset + place->kind.bytes;
+    for (uint32_t n = offset / CPU_WORD; n * CPU_WORD < end; n++) {
+        struct word *word = &worker->words[n];
+        if (way != CPU_STORE && word->write_stamp < worker->block_stamp)
+            stop_unwritten(place, n);
+        if (written_beside(worker, word, self) &&
+            (way != CPU_REDUCE || worker->place[word->write_place].kind.way != CPU_REDUCE))
+            stop_written(place, n, word);
+        if (way == CPU_LOAD) {
+            note_read(worker, word, self, place->number);
+            continue;
+        }
+        check_reads(worker, word, n, place, self);
+        if (way == CPU_REDUCE && write_stays(worker, word, self))
+            continue;
+        word->write_stamp = worker->stamp;
+        word->writer = self & 1023;
+        word->write_place = place->number;
+    }
+}

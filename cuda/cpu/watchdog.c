@@ -1,0 +1,89 @@
+/* Notices a kernel that runs on without an access to memory or a wait, which nothing else
+ * counts: a thread looks at the workers every second while a grid runs. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "core/status.h"
+#include "cuda/cpu/worker.h"
+
+enum { MAX_WORKERS = 1024 };
+
+static struct {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool running;
+    int workers;
+    struct watched {
+        const struct worker *worker;
+        const struct cpu_now *now;
+        int64_t run, accesses; /* when it was last looked at */
+        int silent;            /* looks since it did anything */
+    } watched[MAX_WORKERS];
+} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+
+static void stop_silent(const struct watched *w)
+{
+    char text[160];
+    const struct place *last = w->worker->last;
+    snprintf(text, sizeof text,
+             "no access to memory and no wait for %d s: does the loop after this line end?",
+             w->silent);
+    cpu_fail(w->now, last && last->at.file ? last->at.file : w->now->file,
+             last ? last->at.line : 0, text);
+}
+
+/* A worker that has run out of blocks does nothing either: it has no kernel then. */
+static void look(struct watched *w)
+{
+    const int64_t run = __atomic_load_n(&w->worker->run, __ATOMIC_RELAXED);
+    const int64_t accesses = __atomic_load_n(&w->worker->run_accesses, __ATOMIC_RELAXED);
+    const bool busy = __atomic_load_n(&w->worker->in_lane, __ATOMIC_RELAXED);
+    w->silent = busy && run == w->run && accesses == w->accesses ? w->silent + 1 : 0;
+    w->run = run;
+    w->accesses = accesses;
+    if (w->silent >= cpu_options.silent_seconds)
+        stop_silent(w);
+}
+
+static void *watch(void *unused)
+{
+    struct timespec next;
+    clock_gettime(CLOCK_REALTIME, &next);
+    pthread_mutex_lock(&dog.lock);
+    while (dog.running) {
+        next.tv_sec++;
+        while (dog.running && pthread_cond_timedwait(&dog.ended, &dog.lock, &next) != ETIMEDOUT)
+            ;
+        for (int n = 0; dog.running && n < dog.workers; n++)
+            look(&dog.watched[n]);
+    }
+    pthread_mutex_unlock(&dog.lock);
+    return unused;
+}
+
+void cpu_watch_begin(void)
+{
+    dog.workers = 0;
+    dog.running = true;
+    CHECK(pthread_create(&dog.thread, NULL, watch, NULL) == 0, "no thread for the watchdog");
+}
+
+void cpu_watch_worker(const struct worker *worker, const struct cpu_now *now)
+{
+    pthread_mutex_lock(&dog.lock);
+    CHECK(dog.workers < MAX_WORKERS, "more than %d OpenMP threads", MAX_WORKERS);
+    dog.watched[dog.workers++] = (struct watched){.worker = worker, .now = now};
+    pthread_mutex_unlock(&dog.lock);
+}
+
+void cpu_watch_end(void)
+{
+    pthread_mutex_lock(&dog.lock);
+    dog.running = false;
+    pthread_cond_signal(&dog.ended);
+    pthread_mutex_unlock(&dog.lock);
+    pthread_join(dog.thread, NULL);
+}

@@ -1,0 +1,93 @@
+/* Kernels of the tests' own. In the .cu files a comment, or the text itself, names the line
+ * that a message must name. */
+#ifndef FLASHLAB_TESTS_CPU_KERNELS_OWN_H
+#define FLASHLAB_TESTS_CPU_KERNELS_OWN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* planted/transpose.cu: 32 x 32, pitch 32 or 33. */
+void launch_transpose(float *to, const float *from, int pitch);
+
+/* exchanges.cu: 11 and 10 columns of 32. */
+void launch_shuffles(int *to, const int *from);
+void launch_votes(int *to, const int *from);
+
+/* counting.cu; n: rounds of a loop, or whether the silent kernel stores before it is silent. */
+enum counting {
+    TWO_CALLS,
+    TWO_INNER_CALLS,
+    LONG_LOOP,
+    ENDLESS_READS,
+    ENDLESS_WAITS,
+    ENDLESS_SILENCE,
+};
+void launch_counting(enum counting kernel, float *to, const float *from, int n);
+void launch_count_up(int *count, float *sum, int blocks); /* of 100 threads */
+void launch_three_dims(int *to);                          /* 12 blocks of 30 threads */
+/* NULL, or why cudaGetLastError() says that the launch was refused. */
+const char *launch_shared(float *to, unsigned threads, unsigned grid_y, size_t bytes,
+                          bool raised);
+
+/* memory.cu: one block of 64 threads, or two; x has 64 elements. */
+enum memory_use {
+    /* right */
+    WARP_BARRIER_ORDERS,
+    ATOMICS_TOGETHER,
+    TWO_INDICES,
+    /* races */
+    WRITES_OF_TWO_WARPS,
+    WRITES_OF_ONE_WARP,
+    WRITE_THEN_READ,
+    WRITE_THEN_READ_IN_WARP,
+    READ_THEN_WRITE,
+    READ_THEN_WRITE_IN_WARP,
+    SHUFFLE_BETWEEN,
+    STORE_THEN_ATOMIC,
+    ATOMIC_THEN_STORE,
+    ATOMIC_THEN_LOAD,
+    /* nobody has written */
+    UNWRITTEN_STATIC,
+    UNWRITTEN_DYNAMIC,
+    UNWRITTEN_HBM,
+    UNWRITTEN_ATOMIC,
+    LEFT_BY_A_BLOCK,
+    /* outside, or between elements */
+    STORE_BEHIND,
+    LOAD_BEFORE,
+    BEHIND_STATIC,
+    BEHIND_ROWS,
+    BEHIND_DYNAMIC,
+    MISALIGNED_HBM,
+    MISALIGNED_SHARED,
+    /* more than there is; the block has 256 bytes of dynamic shared memory too */
+    TOO_MUCH_STATIC,
+    STATIC_BESIDE_DYNAMIC,
+    MEMORY_USES
+};
+void launch_memory(enum memory_use use, float *x);
+
+/* waits.cu: one block of 64 threads. */
+enum wait {
+    ENDED_LANE,
+    NOT_IN_MASK,
+    NOT_ITSELF_IN_MASK,
+    NO_SUCH_LANE,
+    TWO_MASKS,
+    TWO_KINDS_OF_WAIT,
+    WARP_AND_BLOCK,
+    ENDED_THREAD,
+    TWO_BARRIERS,
+    WAITS
+};
+void launch_wait(enum wait wait, float *x);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

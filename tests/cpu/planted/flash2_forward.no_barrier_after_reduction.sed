@@ -1,0 +1,2 @@
+# Pij goes to the place of Kj while others still read that.
+s:__syncthreads\(\); /\* all have read Kj \*/::

@@ -1,0 +1,2 @@
+# Kj is read, but never loaded.
+s:tile_load\(Kj, .*$::

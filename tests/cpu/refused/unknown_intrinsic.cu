@@ -1,0 +1,5 @@
+/* refused: __nanosleep */
+__global__ void wait_long()
+{
+    __nanosleep(100);
+}
