@@ -4,7 +4,7 @@
 
 #include "common/counting.h"
 #include "common/figure.h"
-#include "common/gpu_column.h"
+#include "common/kernel_column.h"
 #include "common/lesson.h"
 #include "common/report.h"
 #include "common/same_result.h"
@@ -205,19 +205,20 @@ static const char next[] =
     "  --seqlen 512 --head-dim 128      short rows: S and P are a smaller share\n"
     "  --dtype f16                      half the bytes, the same shape of the problem\n"
     "  08_flash_attention               the same attention without S and P in HBM\n"
-    "  flashlab traffic --algorithm standard --tiled-gemm --seqlen 4096\n";
+    "  flashlab traffic --algorithm standard --tiled-gemm --seqlen 4096\n"
+    "  flashlab run-kernel standard_attention --lines    what each source line moves\n";
 
-static enum status gpu_claims(struct lesson *l, const struct gpu_column *gpu,
-                              struct error *error)
+static enum status kernel_claims(struct lesson *l, const struct kernel_column *kernels,
+                                 struct error *error)
 {
     lesson_section(l, "8. Check: the same algorithm as CUDA kernels");
-    if (gpu_column_claim_traffic(l, gpu, error))
+    if (kernel_column_claim_traffic(l, kernels, error))
         return error->status;
-    gpu_column_claim_steps(l, gpu);
+    kernel_column_claim_steps(l, kernels);
     return STATUS_OK;
 }
 
-static int tell(const struct options *o, const struct gpu_column *gpu)
+static int tell(const struct options *o, const struct kernel_column *kernels)
 {
     struct error error = {0};
     struct lesson lesson;
@@ -226,7 +227,7 @@ static int tell(const struct options *o, const struct gpu_column *gpu)
     lesson_section(&lesson, "3. Experiment: the same result");
     if (lesson_same_result(&lesson, &error) || where_bytes_go(&lesson, &error) ||
         growth(&lesson, &error) || real_tiles(&lesson, &error) ||
-        popular_claims(&lesson, &error) || gpu_claims(&lesson, gpu, &error))
+        popular_claims(&lesson, &error) || kernel_claims(&lesson, kernels, &error))
         return lesson_abandon(&lesson, &error);
     return lesson_end(&lesson, next);
 }
@@ -234,14 +235,14 @@ static int tell(const struct options *o, const struct gpu_column *gpu)
 static int run(struct options *o)
 {
     struct error error = {0};
-    struct gpu_column gpu;
+    struct kernel_column kernels;
     if (lesson_check(o, &error) ||
-        gpu_column_open(&gpu, o, ALGORITHM_BIT(ALGORITHM_STANDARD), &error))
+        kernel_column_open(&kernels, o, ALGORITHM_BIT(ALGORITHM_STANDARD), &error))
         return usage_error(&usage, &error);
     const int code = figure_make(o, write_shares, figures, 1, &error)
                          ? usage_error(&usage, &error)
-                         : tell(o, &gpu);
-    gpu_column_close(&gpu);
+                         : tell(o, &kernels);
+    kernel_column_close(&kernels);
     return code;
 }
 

@@ -8,7 +8,7 @@
 
 #include "common/counting.h"
 #include "common/figure.h"
-#include "common/gpu_column.h"
+#include "common/kernel_column.h"
 #include "common/lesson.h"
 #include "common/published.h"
 #include "common/report.h"
@@ -258,7 +258,7 @@ static enum status local_attention(struct lesson *l, struct error *error)
 }
 
 /* What others printed and what hardware counted. */
-static enum status published(struct lesson *l, const struct gpu_column *gpu,
+static enum status published(struct lesson *l, const struct kernel_column *kernels,
                              struct error *error)
 {
     lesson_section(l, "8. Check: Figure 2 (middle) of the FlashAttention paper");
@@ -268,9 +268,9 @@ static enum status published(struct lesson *l, const struct gpu_column *gpu,
     if (lesson_claim_h200(l, error))
         return error->status;
     lesson_section(l, "10. Check: the same algorithms as CUDA kernels");
-    if (gpu_column_claim_traffic(l, gpu, error))
+    if (kernel_column_claim_traffic(l, kernels, error))
         return error->status;
-    gpu_column_claim_steps(l, gpu);
+    kernel_column_claim_steps(l, kernels);
     return STATUS_OK;
 }
 
@@ -301,11 +301,13 @@ static const char next[] =
     "  --head-dim 128 --block-q 16          tiling moves more than standard attention\n"
     "  --machine teaching --head-dim 128    tiles that do not fit: the byte table\n"
     "  --csv FILE --plot FILE.png           this lesson's two figures and their data\n"
-    "  --gpu                                run the CUDA kernels on this machine's GPU\n"
-    "  flashlab compare --help              simulator and GPU, step by step\n"
+    "  --gpu, --cpu                         run the CUDA kernels here, at this shape\n"
+    "  flashlab compare --help              simulator and CUDA kernel, step by step\n"
+    "  flashlab run-kernel flash2_forward --lines    what each source line moves\n"
     "  flashlab traffic --help              any shape, tensor by tensor\n";
 
-static int tell(const struct options *o, const struct four *four, const struct gpu_column *gpu)
+static int tell(const struct options *o, const struct four *four,
+                const struct kernel_column *kernels)
 {
     struct error error = {0};
     struct lesson lesson;
@@ -316,7 +318,7 @@ static int tell(const struct options *o, const struct four *four, const struct g
         return lesson_abandon(&lesson, &error);
     law(&lesson, four);
     if (law_everywhere(&lesson, &error) || where_it_loses(&lesson, &error) ||
-        local_attention(&lesson, &error) || published(&lesson, gpu, &error))
+        local_attention(&lesson, &error) || published(&lesson, kernels, &error))
         return lesson_abandon(&lesson, &error);
     plain_words(&lesson);
     return lesson_end(&lesson, next);
@@ -326,16 +328,16 @@ static int run(struct options *o)
 {
     const unsigned all = ALGORITHM_BIT(ALGORITHM_COUNT) - 1;
     struct error error = {0};
-    struct gpu_column gpu;
+    struct kernel_column kernels;
     struct four four;
     /* What can be wrong with the options shows here, before anything is printed or drawn. */
     if (lesson_check(o, &error) || count_four(&four, o, &error) ||
-        gpu_column_open(&gpu, o, all, &error))
+        kernel_column_open(&kernels, o, all, &error))
         return usage_error(&usage, &error);
     const int code = figure_make(o, sweeps_write, figures, 2, &error)
                          ? usage_error(&usage, &error)
-                         : tell(o, &four, &gpu);
-    gpu_column_close(&gpu);
+                         : tell(o, &four, &kernels);
+    kernel_column_close(&kernels);
     return code;
 }
 

@@ -13,7 +13,8 @@ static const struct {
 } commands[] = {
     {"attention", flashlab_attention, "attention on your own Q, K, V, with its traffic"},
     {"traffic", flashlab_traffic, "traffic of a shape: counted, nothing computed"},
-    {"compare", flashlab_compare, "simulator and GPU side by side, step by step"},
+    {"compare", flashlab_compare, "simulator and CUDA kernel side by side, step by step"},
+    {"run-kernel", flashlab_run_kernel, "a CUDA kernel on this CPU, observed line by line"},
     {"record", flashlab_record, "keep a GPU's run for machines without one"},
     {"counters", flashlab_counters, "the hardware counters that are read on a GPU"},
     {"machines", flashlab_machines, "the GPUs that can be simulated"},

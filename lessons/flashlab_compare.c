@@ -1,20 +1,25 @@
-/* flashlab compare: simulator and GPU side by side, in traffic, results and steps. */
+/* flashlab compare: simulator and CUDA kernel side by side, in traffic, results and steps. */
 #include <stdio.h>
 
 #include "common/comparison_report.h"
+#include "common/kernel_run.h"
 #include "common/options.h"
 #include "flashlab.h"
 
 /* What the recording says, or what it takes the place of. */
 #define NOT_WITH_RECORDING                                                                     \
-    (RUN_OPTIONS | OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_NCU))
+    (RUN_OPTIONS | OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_CPU) | \
+     OPTION_BIT(OPTION_NCU))
 
 static const struct usage usage = {
     .program = "flashlab compare",
     .summary =
-        "Runs an algorithm on the simulator and on a GPU, live (--gpu) or from a recording\n"
-        "(--recording), and compares traffic to the sector, results and, with --steps, every\n"
-        "step of every thread block.",
+        "Runs an algorithm on the simulator and as a CUDA kernel: on this CPU, where its "
+        "source\n"
+        "is executed and every access observed (--cpu, the default; N is 256 if not given), "
+        "on\n"
+        "a GPU (--gpu), or from the recording of one (--recording). Compares traffic to the\n"
+        "sector, results and, with --steps, every step of every thread block.",
     .options = NOT_WITH_RECORDING | OPTION_BIT(OPTION_RECORDING) | OPTION_BIT(OPTION_STEPS) |
                OPTION_BIT(OPTION_JSON),
 };
@@ -30,9 +35,23 @@ static int show(struct comparison *c, const struct options *o,
 
 static int compare_live(struct options *o)
 {
-    const struct gpu_plan plan = {o->seed, o->steps, o->ncu};
+    const struct gpu_plan plan = {.seed = o->seed,
+                                  .steps = o->steps,
+                                  .ncu = o->ncu,
+                                  .cpu = !o->gpu,
+                                  .machine = o->simulation.machine};
+    const uint64_t lengths =
+        OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_SEQLEN_Q) | OPTION_BIT(OPTION_SEQLEN_K);
     struct comparison c;
     struct error error = {0};
+    if (plan.cpu && o->ncu) {
+        error_format(&error, STATUS_BAD_ARGUMENT,
+                     "--ncu %.1000s: goes with --gpu only: on the CPU every access is counted",
+                     o->ncu);
+        return usage_error(&usage, &error);
+    }
+    if (plan.cpu && !(o->given & lengths))
+        o->simulation.attention.seqlen_q = o->simulation.attention.seqlen_k = KERNEL_RUN_SEQLEN;
     if (comparison_live(&c, &o->simulation, &plan, &error))
         return usage_error(&usage, &error);
     return show(&c, o, &(struct comparison_source){.seed = o->seed});
@@ -73,17 +92,9 @@ static int compare_recorded(struct options *o)
 int flashlab_compare(int argc, char **argv)
 {
     struct options o;
-    struct error error = {0};
     options_init(&o);
     const enum options_result result = options_parse(&o, &usage, argc, argv);
     if (result != OPTIONS_RUN)
         return options_exit_status(result);
-    if (o.recording)
-        return compare_recorded(&o);
-    if (o.gpu)
-        return compare_live(&o);
-    error_format(
-        &error, STATUS_BAD_ARGUMENT,
-        "--gpu or --recording FILE must be given: what the simulator is compared with");
-    return usage_error(&usage, &error);
+    return o.recording ? compare_recorded(&o) : compare_live(&o);
 }

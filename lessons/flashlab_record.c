@@ -18,6 +18,8 @@ static const struct usage usage = {
         "--steps, the step records. `flashlab compare --recording FILE` reads it anywhere.",
     .options = RUN_OPTIONS | OPTION_BIT(OPTION_SEED) | OPTION_BIT(OPTION_STEPS) |
                OPTION_BIT(OPTION_NCU) | OPTION_BIT(OPTION_RECORDING),
+    .refused = OPTION_BIT(OPTION_CPU),
+    .why = "recordings are made on a GPU; a CPU needs none: see flashlab compare --cpu",
 };
 
 /* The command and the date, for whoever finds the file. */
@@ -35,7 +37,7 @@ static enum status observe(struct gpu_recording *r, const struct options *o,
 {
     const struct attention *a = &r->attention;
     const size_t rows = (size_t)attention_planes_q(a) * (size_t)a->seqlen_q;
-    const struct gpu_plan plan = {o->seed, o->steps, o->ncu};
+    const struct gpu_plan plan = {.seed = o->seed, .steps = o->steps, .ncu = o->ncu};
     if (attention_check(a, error) || gpu_run(&r->seen, r->algorithm, a, &plan, error))
         return error->status;
     r->o = result_summarize(r->seen.o, rows * (size_t)a->head_dim_v);

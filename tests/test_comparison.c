@@ -277,7 +277,7 @@ static void test_missing_and_additional_steps_are_found(void **state)
     free(r.seen.steps.records[--r.seen.steps.count].m);
     struct comparison c = compare(&r);
     assert_true(c.step.found);
-    assert_string_equal(c.step.what, "steps that the GPU does not have");
+    assert_string_equal(c.step.what, "steps that the kernel does not have");
     comparison_free(&c);
     r = record(ALGORITHM_FLASH1, 0.0f);
     const struct step_record last = r.seen.steps.records[r.seen.steps.count - 1];

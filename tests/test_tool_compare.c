@@ -1,9 +1,11 @@
-/* flashlab compare and record, on a machine without a GPU: recordings made on an H200.
+/* flashlab compare and record, on a machine without a GPU: recordings made on an H200, and the
+ * kernels' source on the CPU.
  *
  * Protects: every committed recording is what the simulator does, to the sector and step by
  * step (the results of the CUDA kernels are held to the simulator's even where there is no
- * GPU); a recording damaged in one place fails with exit status 1 and the place; and whatever
- * is wrong with a recording or the command line ends with exit status 2 and nothing written.
+ * GPU), and so is what the CUDA source does on the CPU; a recording damaged in one place fails
+ * with exit status 1 and the place; and whatever is wrong with a recording or the command line
+ * ends with exit status 2 and nothing written.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,6 +77,63 @@ static void test_every_recording_is_what_the_simulator_does(void **state)
     }
 }
 
+static void assert_80_columns(const char *text)
+{
+    for (const char *line = text; *line; line += *line == '\n') {
+        const size_t length = strcspn(line, "\n");
+        if (length > 80)
+            fail_msg("%zu columns: %.*s", length, (int)length, line);
+        line += length;
+    }
+}
+
+static void test_the_source_on_the_cpu_is_what_the_simulator_does(void **state)
+{
+    static const struct {
+        const char *arguments;
+        int launches, steps;
+    } cases[] = {
+        {"--cpu --algorithm naive --seqlen 50", 1, 0},
+        {"--cpu --algorithm standard --seqlen 100 --heads-q 2 --heads-kv 1 --steps", 3, 20},
+        {"--algorithm flash1 --seqlen 100 --mask causal --block-q 16 --steps", 1, 20},
+        {"--algorithm flash2 --steps", 1, 72}, /* N = 256 */
+    };
+    for (size_t i = 0; i < LENGTH(cases); i++) {
+        struct tool_run run;
+        tool_run(&run, *state, "compare %s --json", cases[i].arguments);
+        cJSON *json = cJSON_Parse(run.out);
+        if (run.status != 0 || !json)
+            fail_msg("%s: exit status %d: %s%s", cases[i].arguments, run.status, run.out,
+                     run.err);
+        assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "equal")));
+        assert_true(cJSON_IsTrue(cJSON_GetObjectItem(json, "on_cpu")));
+        assert_null(cJSON_GetObjectItem(json, "gpu"));
+        assert_non_null(cJSON_GetObjectItem(json, "measured"));
+        assert_int_equal(cJSON_GetArraySize(cJSON_GetObjectItem(json, "launches")),
+                         cases[i].launches);
+        assert_true(cJSON_GetNumberValue(cJSON_GetObjectItem(json, "steps_compared")) >=
+                    cases[i].steps);
+        cJSON_Delete(json);
+        tool_run_free(&run);
+    }
+}
+
+/* Nobody takes it for a GPU's. */
+static void test_text_of_the_cpu(void **state)
+{
+    struct tool_run run;
+    tool_run(&run, *state, "compare --seqlen 100 --steps");
+    assert_int_equal(run.status, 0);
+    assert_non_null(strstr(run.out, "the CUDA source, executed on this CPU"));
+    assert_non_null(strstr(run.out, "PASS traffic: predicted = simulated = CPU"));
+    assert_non_null(strstr(run.out, "flash2_forward: bank conflicts of shared memory: "));
+    assert_non_null(strstr(run.out, "PASS steps: "));
+    assert_null(strstr(run.out, "GPU"));
+    assert_null(strstr(run.out, "measured"));
+    assert_80_columns(run.out);
+    tool_run_free(&run);
+}
+
 static void test_text_and_steps(void **state)
 {
     const struct workplace *place = *state;
@@ -88,12 +147,7 @@ static void test_text_and_steps(void **state)
     assert_non_null(strstr(run.out, "PASS results: "));
     assert_non_null(strstr(run.out, "Oi = diag(c) Oi + Pij Vj"));
     assert_non_null(strstr(run.out, "row 0  m "));
-    for (const char *line = run.out; *line; line++) { /* fits 80 columns */
-        const size_t length = strcspn(line, "\n");
-        if (length > 80)
-            fail_msg("%zu columns: %.*s", length, (int)length, line);
-        line += length;
-    }
+    assert_80_columns(run.out);
     tool_run_free(&run);
 }
 
@@ -202,15 +256,21 @@ static void test_refusals(void **state)
     static const struct {
         const char *arguments, *says[3];
     } cases[] = {
-        {"compare", {"--gpu or --recording FILE must be given"}},
+        {"compare --gpu --cpu", {"--gpu and --cpu", "choose one"}},
+        {"compare --cpu --ncu none.csv", {"--ncu none.csv", "--gpu only"}},
+        {"compare --ncu none.csv", {"--ncu none.csv", "--gpu only"}},
+        {"compare --cpu --block-q 128", {"--cpu", "--block-q 128", "1 to 64"}},
+        {"compare --cpu --head-dim 4096", {"do not fit on chip"}},
         {"compare --recording none.json", {"--recording none.json", "No such file"}},
         {"compare --recording recording.json --seqlen 128", {"come from the file", "--steps"}},
         {"compare --recording recording.json --gpu", {"come from the file"}},
+        {"compare --recording recording.json --cpu", {"come from the file"}},
         {"compare --recording recording.json --steps", {"--steps", "has no steps"}},
         {"compare --gpu --seed -1", {"--seed -1", "a whole number of 1 to 13 digits"}},
         {"compare --gpu --ncu none.csv", {"--ncu none.csv", "No such file"}},
         {"compare --gpu --head-dim 4096", {"do not fit on chip"}},
         {"record --algorithm flash2", {"--recording FILE: must be given"}},
+        {"record --cpu --recording cpu.json", {"--cpu", "made on a GPU"}},
         {"record --algorithm flash2 --tma", {"--tma", "unknown option"}},
     };
     const struct workplace *place = *state;
@@ -237,6 +297,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, workplace_make, workplace_remove)
     const struct CMUnitTest tests[] = {
         TEST(test_every_recording_is_what_the_simulator_does),
+        TEST(test_the_source_on_the_cpu_is_what_the_simulator_does),
+        TEST(test_text_of_the_cpu),
         TEST(test_text_and_steps),
         TEST(test_text_of_what_a_step_does_not_know),
         TEST(test_counters_of_shared_memory),

@@ -8,9 +8,9 @@
 #include "common/random_inputs.h"
 #include "models/io.h"
 
-/* How far two values of the same quantity may lie apart: simulator and GPU add up in different
- * orders and have different exps. About 170 roundings of a float; a value that belongs to
- * another row, tile or step misses it by far. */
+/* How far two values of the same quantity may lie apart: simulator and kernel add up in
+ * different orders and have different exps. About 170 roundings of a float; a value that
+ * belongs to another row, tile or step misses it by far. */
 static double tolerance_of(double value)
 {
     return 1e-5 * (1.0 + fabs(value));
@@ -165,8 +165,8 @@ static void compare_steps(struct comparison *c)
         c->steps_compared++;
     }
     if (own->count > both)
-        note(c, &own->records[both], "steps that the GPU does not have", -1, (double)own->count,
-             (double)seen->count);
+        note(c, &own->records[both], "steps that the kernel does not have", -1,
+             (double)own->count, (double)seen->count);
     if (seen->count > both)
         note(c, &seen->records[both], "steps that the simulator does not have", -1,
              (double)own->count, (double)seen->count);
@@ -209,7 +209,7 @@ enum status comparison_live(struct comparison *c, struct simulation *s,
     struct results r = {0};
     *c = (struct comparison){0};
     s->attention.tiled_gemm = s->algorithm == ALGORITHM_STANDARD;
-    if (attention_count(s, error) || /* refuses what does not fit, before the GPU is asked */
+    if (attention_count(s, error) || /* refuses what does not fit, before the kernel runs */
         gpu_run(&c->seen, s->algorithm, &s->attention, plan, error))
         return error->status;
     const enum status status = simulate(c, &r, s, plan->seed, plan->steps, error);

@@ -1,5 +1,5 @@
-/* One run on the simulator held against the same run on a GPU, live or recorded: traffic to the
- * sector, results and steps within rounding.
+/* One run on the simulator held against the same run of the CUDA kernel, on a GPU, live or
+ * recorded, or on the CPU: traffic to the sector, results and steps within rounding.
  *
  * Interface:
  *   struct comparison c;
@@ -25,7 +25,7 @@ struct compared_launch {
 /* The first step where both sides differ beyond tolerance. */
 struct step_difference {
     bool found;
-    struct step_record record; /* the simulator's, or the GPU's where the simulator has none;
+    struct step_record record; /* the simulator's, or the kernel's where the simulator has none;
                                   points into the comparison */
     const char *what;          /* "m", "l", "norm of O", "bytes read", "step", "missing", ... */
     int row;                   /* of the tile; -1: not of a row */
@@ -33,13 +33,13 @@ struct step_difference {
 };
 
 struct comparison {
-    int launches; /* 0: the GPU's counters are not known; seen.uncounted says why */
+    int launches; /* 0: the kernel's counters are not known; seen.uncounted says why */
     struct compared_launch launch[MAX_OBSERVED_LAUNCHES];
     int64_t predicted[DIRECTION_COUNT]; /* of the whole run, from the closed form */
     int64_t simulated[DIRECTION_COUNT], measured[DIRECTION_COUNT]; /* the sums */
     bool traffic_equal; /* predicted = simulated, and measured too if launches > 0 */
 
-    int64_t steps_compared;      /* 0: the GPU's steps are not known */
+    int64_t steps_compared;      /* 0: the kernel's steps are not known */
     int64_t rows_compared;       /* of all steps: rows with m and l, a norm of O or both */
     double largest_difference;   /* of m, l and norms, as a share of the tolerance */
     struct step_difference step; /* the first beyond tolerance */

@@ -8,14 +8,28 @@
 
 static const char *const direction_names[DIRECTION_COUNT] = {"read", "written", "reduced"};
 
+/* What the kernel's side is called: in columns, and beside predicted and simulated. */
+static const char *side_of(const struct comparison *c)
+{
+    return c->seen.on_cpu ? "CPU" : "GPU";
+}
+
+static const char *column_of(const struct comparison *c)
+{
+    return c->seen.on_cpu ? "CPU" : "measured";
+}
+
 static void print_problem(const struct comparison *c, const struct simulation *s,
                           const struct comparison_source *source)
 {
     const struct attention *a = &s->attention;
     const struct observation *g = &c->seen;
-    printf("%s: simulator and %s", algorithm_name(s->algorithm), g->gpu);
-    printf(" (driver %s, CUDA %d.%d)\n", g->driver, g->cuda_version / 1000,
-           g->cuda_version % 1000 / 10);
+    printf("%s: simulator and ", algorithm_name(s->algorithm));
+    if (g->on_cpu)
+        printf("the CUDA source, executed on this CPU\n");
+    else
+        printf("%s (driver %s, CUDA %d.%d)\n", g->gpu, g->driver, g->cuda_version / 1000,
+               g->cuda_version % 1000 / 10);
     if (source->recording)
         printf("recorded %s in %s\n", source->date, source->recording);
     printf("batch %d, heads %d/%d, N %d/%d, d %d/%d, Br %d, Bc %d, mask %s, seed %" PRIu64
@@ -38,12 +52,26 @@ static void print_traffic(const struct comparison *c)
     for (int i = 0; i < c->launches; i++) {
         const struct compared_launch *l = &c->launch[i];
         print_sectors(l->kernel, "simulated", l->simulated, "");
-        print_sectors("", "measured", l->measured, l->equal ? " equal" : " NOT EQUAL");
+        print_sectors("", column_of(c), l->measured, l->equal ? " equal" : " NOT EQUAL");
     }
     print_sectors("whole run", "predicted", c->predicted, "");
     print_sectors("", "simulated", c->simulated, "");
     if (c->launches > 0)
-        print_sectors("", "measured", c->measured, "");
+        print_sectors("", column_of(c), c->measured, "");
+    printf("\n");
+}
+
+/* Of shared memory, which the simulator does not lay out over banks. */
+static void print_conflicts(const struct comparison *c)
+{
+    char x[2][32];
+    for (int i = 0; i < c->seen.launches; i++) {
+        const double *of = c->seen.launch[i].of;
+        printf("%s: bank conflicts of shared memory: %s of loads, %s of stores\n",
+               c->seen.launch[i].kernel,
+               report_grouped(x[0], (int64_t)of[COUNTER_SHARED_LOAD_CONFLICTS]),
+               report_grouped(x[1], (int64_t)of[COUNTER_SHARED_STORE_CONFLICTS]));
+    }
     printf("\n");
 }
 
@@ -73,9 +101,9 @@ static void print_row_pair(const struct step_record *a, const struct step_record
 
 static void print_steps(const struct comparison *c)
 {
-    printf("Each pair: simulator, GPU. Bytes are those that the thread block moved so far.\n\n"
+    printf("Each pair: simulator, %s. Bytes are those that the thread block moved so far.\n\n"
            "%4s %4s %5s  %-39s %11s %11s\n",
-           "i", "j", "block", "step", "simulator", "GPU");
+           side_of(c), "i", "j", "block", "step", "simulator", side_of(c));
     for (int64_t n = 0; n < c->steps_compared; n++) {
         const struct step_record *a = &c->simulated_steps.records[n];
         const struct step_record *b = &c->seen.steps.records[n];
@@ -88,14 +116,16 @@ static void print_steps(const struct comparison *c)
     printf("\n");
 }
 
-void comparison_print_step_difference(const struct step_difference *d)
+void comparison_print_step_difference(const struct comparison *c)
 {
+    const struct step_difference *d = &c->step;
     const struct step_record *r = &d->record;
     printf("      first difference: %s, block (%d, %d, %d), i %d, j %d\n      step \"%s\"",
            r->kernel, r->block[0], r->block[1], r->block[2], r->i, r->j, r->step);
     if (d->row >= 0)
         printf(", row %d", d->row);
-    printf("\n      %s: simulator %.9g, GPU %.9g\n", d->what, d->simulated, d->measured);
+    printf("\n      %s: simulator %.9g, %s %.9g\n", d->what, d->simulated, side_of(c),
+           d->measured);
 }
 
 void comparison_print(const struct comparison *c, const struct simulation *s,
@@ -103,19 +133,22 @@ void comparison_print(const struct comparison *c, const struct simulation *s,
 {
     print_problem(c, s, source);
     print_traffic(c);
+    if (c->seen.on_cpu)
+        print_conflicts(c);
     if (steps)
         print_steps(c);
-    printf("%s traffic: predicted = simulated%s\n", c->traffic_equal ? "PASS" : "FAIL",
-           c->launches > 0 ? " = measured" : "; not measured:");
-    if (c->launches == 0)
-        printf("%s\n", c->seen.uncounted);
+    printf("%s traffic: predicted = simulated", c->traffic_equal ? "PASS" : "FAIL");
+    if (c->launches > 0)
+        printf(" = %s\n", column_of(c));
+    else
+        printf("; not measured:\n%s\n", c->seen.uncounted);
     if (c->steps_compared > 0 || c->step.found)
         printf("%s steps: %" PRId64 ", %" PRId64 " rows: m, l and |O| within %.2g of the "
                "tolerance\n",
                c->step.found ? "FAIL" : "PASS", c->steps_compared, c->rows_compared,
                c->largest_difference);
     if (c->step.found)
-        comparison_print_step_difference(&c->step);
+        comparison_print_step_difference(c);
     printf("%s results: O within %.2g, LSE within %.2g of the tolerance\n",
            c->results_equal ? "PASS" : "FAIL", c->o_difference, c->lse_difference);
 }
@@ -205,8 +238,11 @@ void comparison_print_json(const struct comparison *c, const struct simulation *
     cJSON_AddStringToObject(json, "algorithm", algorithm_name(s->algorithm));
     report_add_options(json, s);
     report_add_integer(json, "seed", (int64_t)source->seed);
-    cJSON_AddStringToObject(json, "gpu", c->seen.gpu);
-    cJSON_AddStringToObject(json, "driver", c->seen.driver);
+    cJSON_AddBoolToObject(json, "on_cpu", c->seen.on_cpu);
+    if (!c->seen.on_cpu) {
+        cJSON_AddStringToObject(json, "gpu", c->seen.gpu);
+        cJSON_AddStringToObject(json, "driver", c->seen.driver);
+    }
     if (source->recording)
         cJSON_AddStringToObject(json, "recorded", source->date);
     add_sectors(json, "predicted", c->predicted);

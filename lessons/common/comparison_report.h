@@ -1,10 +1,10 @@
-/* How a comparison of simulator and GPU is shown: for people and as JSON. */
+/* How a comparison of simulator and CUDA kernel is shown: for people and as JSON. */
 #ifndef FLASHLAB_LESSONS_COMPARISON_REPORT_H
 #define FLASHLAB_LESSONS_COMPARISON_REPORT_H
 
 #include "common/comparison.h"
 
-/* Where the GPU's side comes from. */
+/* Where the kernel's side comes from. */
 struct comparison_source {
     const char *recording; /* file; NULL: live */
     const char *date;      /* of the recording */
@@ -20,6 +20,6 @@ void comparison_print_json(const struct comparison *c, const struct simulation *
                            const struct comparison_source *source, bool steps);
 
 /* Prints the first step that differs beyond tolerance: block, (i, j), row, both values. */
-void comparison_print_step_difference(const struct step_difference *d);
+void comparison_print_step_difference(const struct comparison *c);
 
 #endif

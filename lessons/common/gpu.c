@@ -3,7 +3,9 @@
 #include <dlfcn.h>
 
 #include "common/ncu_csv.h"
+#include "common/progress.h"
 #include "common/random_inputs.h"
+#include "cuda/cpu/observe.h"
 
 typedef enum status observe_function(struct observation *, const struct observe_request *,
                                      struct error *);
@@ -29,9 +31,10 @@ static enum status observe(struct observation *seen, enum algorithm algorithm,
                            const struct attention *a, const struct gpu_plan *plan,
                            struct error *error)
 {
-    observe_function *run;
+    observe_function *run = cpu_observe;
     struct random_inputs x;
-    if (find_observe(&run, error) || random_inputs_make(&x, a, plan->seed, error))
+    if ((!plan->cpu && find_observe(&run, error)) ||
+        random_inputs_make(&x, a, plan->seed, error))
         return error->status;
     const struct observe_request request = {.algorithm = algorithm,
                                             .attention = *a,
@@ -39,11 +42,16 @@ static enum status observe(struct observation *seen, enum algorithm algorithm,
                                             .k = x.k,
                                             .v = x.v,
                                             .counters = plan->ncu == NULL,
-                                            .steps = plan->steps};
+                                            .steps = plan->steps,
+                                            .machine = plan->machine};
+    if (plan->cpu)
+        progress_on_cpu(algorithm_name(algorithm));
     const enum status status = run(seen, &request, error);
+    if (plan->cpu)
+        progress_end();
     random_inputs_free(&x);
     if (status)
-        error_prefix(error, "--gpu: ");
+        error_prefix(error, plan->cpu ? "--cpu: " : "--gpu: ");
     return status;
 }
 

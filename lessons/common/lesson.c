@@ -86,12 +86,12 @@ void lesson_claim_count(struct lesson *l, const char *claim, const char *unit,
     add_count(object, "simulated", simulated);
 }
 
-void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, int64_t simulated,
-                       int64_t measured)
+void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, const char *side,
+                       int64_t simulated, int64_t measured)
 {
     char a[32], b[32];
     cJSON *object = verdict(l, claim, simulated == measured);
-    lesson_say(l, "      simulated %s  measured %s  %s\n", report_grouped(a, simulated),
+    lesson_say(l, "      simulated %s  %s %s  %s\n", report_grouped(a, simulated), side,
                report_grouped(b, measured), unit);
     add_count(object, "simulated", simulated);
     add_count(object, "measured", measured);

@@ -43,9 +43,9 @@ void lesson_say(struct lesson *l, const char *format, ...)
 void lesson_claim_count(struct lesson *l, const char *claim, const char *unit,
                         int64_t predicted, int64_t simulated);
 
-/* So must simulated and measured ones. */
-void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, int64_t simulated,
-                       int64_t measured);
+/* So must simulated and measured ones. side: "measured", or where else they are from. */
+void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, const char *side,
+                       int64_t simulated, int64_t measured);
 
 /* Ratios of whole numbers, each computed in double: equal up to its rounding. */
 void lesson_claim_ratio(struct lesson *l, const char *claim, double predicted,

@@ -32,12 +32,18 @@ static const struct {
     [OPTION_TILED_GEMM] = {"tiled-gemm", NULL, "standard: real tiles, not each operand once"},
     [OPTION_TMA] = {"tma", NULL, "tiles move by the copy engine, in whole boxes"},
     [OPTION_MACHINE] = {"machine", "NAME", "the GPU: see `flashlab machines`"},
+    [OPTION_ROWS] = {"rows", "N", "rows of the result (matmul, softmax)"},
+    [OPTION_COLS] = {"cols", "N", "its columns; elements of a vector"},
+    [OPTION_DEPTH] = {"depth", "N", "columns of A, rows of B (matmul)"},
+    [OPTION_TILE] = {"tile", "N", "rows and columns of a tile (matmul_tiled): 16, 32 or 64"},
     [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels on this machine's GPU"},
+    [OPTION_CPU] = {"cpu", NULL, "run the CUDA kernels' source on this CPU, observed"},
     [OPTION_RECORDING] = {"recording", "FILE",
                           "a GPU's run: compare reads it, record writes it"},
     [OPTION_NCU] = {"ncu", "FILE", "counters from `ncu --csv` instead of the run itself"},
-    [OPTION_SEED] = {"seed", "N", "of the random Q, K and V"},
+    [OPTION_SEED] = {"seed", "N", "of the random inputs"},
     [OPTION_STEPS] = {"steps", NULL, "step by step: m, l, the norm of O and bytes moved"},
+    [OPTION_LINES] = {"lines", NULL, "the kernel's source, with what each line moves"},
     [OPTION_OUT] = {"out", "DIR", "write o.npy and lse.npy there"},
     [OPTION_TRACE] = {"trace", "FILE", "write a record of every step, as JSON Lines"},
     [OPTION_JSON] = {"json", NULL, "print JSON instead of text"},
@@ -64,14 +70,20 @@ void options_init(struct options *o)
                                                  .block_k = 64};
 }
 
-static bool has(uint32_t set, enum option_id id)
+const char *option_name(enum option_id id)
+{
+    return table[id].name;
+}
+
+static bool has(uint64_t set, enum option_id id)
 {
     return set & OPTION_BIT(id);
 }
 
 static void print_help(const struct usage *usage)
 {
-    printf("usage: %s [options]\n%s\n\noptions:\n", usage->program, usage->summary);
+    printf("usage: %s%s%s [options]\n%s\n\noptions:\n", usage->program,
+           usage->operand ? " " : "", usage->operand ? usage->operand : "", usage->summary);
     for (int id = 0; id < OPTION_COUNT; id++) {
         if (!has(usage->options, id) && id != OPTION_HELP)
             continue;
@@ -135,8 +147,9 @@ static bool parse_plot_name(const char **plot, const char *value)
 }
 
 /* Where an option that is an extent goes; NULL if id is none. */
-static int *extent_of(struct attention *a, enum option_id id)
+static int *extent_of(struct options *o, enum option_id id)
 {
+    struct attention *a = &o->simulation.attention;
     switch (id) {
     case OPTION_BATCH:
         return &a->batch;
@@ -157,6 +170,14 @@ static int *extent_of(struct attention *a, enum option_id id)
         return &a->block_q;
     case OPTION_BLOCK_K:
         return &a->block_k;
+    case OPTION_ROWS:
+        return &o->rows;
+    case OPTION_COLS:
+        return &o->cols;
+    case OPTION_DEPTH:
+        return &o->depth;
+    case OPTION_TILE:
+        return &o->tile;
     default:
         return NULL;
     }
@@ -187,16 +208,44 @@ static const char **name_of(struct options *o, enum option_id id)
     }
 }
 
+/* Where an option without a value goes; NULL if id has one. */
+static bool *switch_of(struct options *o, enum option_id id)
+{
+    switch (id) {
+    case OPTION_TILED_GEMM:
+        return &o->simulation.attention.tiled_gemm;
+    case OPTION_TMA:
+        return &o->simulation.tma;
+    case OPTION_GPU:
+        return &o->gpu;
+    case OPTION_CPU:
+        return &o->cpu;
+    case OPTION_STEPS:
+        return &o->steps;
+    case OPTION_LINES:
+        return &o->lines;
+    case OPTION_JSON:
+        return &o->json;
+    default:
+        return NULL;
+    }
+}
+
 static enum status set_option(struct options *o, enum option_id id, const char *value,
                               struct error *error)
 {
     struct simulation *s = &o->simulation;
-    int *extent = extent_of(&s->attention, id);
+    int *extent = extent_of(o, id);
     const char **name = name_of(o, id);
+    bool *given = switch_of(o, id);
     const struct machine *machine;
     o->given |= OPTION_BIT(id);
     if (extent)
         return parse_extent(extent, id, value, error);
+    if (given) {
+        *given = true;
+        return STATUS_OK;
+    }
     if (name) {
         *name = value;
         return *value ? STATUS_OK : bad_value(error, id, "''", "a name");
@@ -228,21 +277,6 @@ static enum status set_option(struct options *o, enum option_id id, const char *
         return parse_plot_name(&o->plot, value)
                    ? STATUS_OK
                    : bad_value(error, id, value, "a name that ends in .png or .svg");
-    case OPTION_TILED_GEMM:
-        s->attention.tiled_gemm = true;
-        return STATUS_OK;
-    case OPTION_TMA:
-        s->tma = true;
-        return STATUS_OK;
-    case OPTION_GPU:
-        o->gpu = true;
-        return STATUS_OK;
-    case OPTION_STEPS:
-        o->steps = true;
-        return STATUS_OK;
-    case OPTION_JSON:
-        o->json = true;
-        return STATUS_OK;
     default:
         CHECK(false, "option %d has no place", (int)id);
     }
@@ -264,7 +298,7 @@ static void derive(struct options *o)
 }
 
 /* The rows of the table that the program has, for getopt_long. */
-static void make_long_options(struct option *out, uint32_t options)
+static void make_long_options(struct option *out, uint64_t options)
 {
     for (int id = 0; id < OPTION_COUNT; id++)
         if (has(options, id) || id == OPTION_HELP)
@@ -306,7 +340,7 @@ enum options_result options_parse(struct options *o, const struct usage *usage, 
 {
     struct option long_options[OPTION_COUNT + 1];
     struct error error = {0};
-    make_long_options(long_options, usage->options);
+    make_long_options(long_options, usage->options | usage->refused);
     opterr = 0; /* the messages are ours */
     optind = 0; /* start anew, whoever parsed before */
     for (;;) {
@@ -325,11 +359,20 @@ enum options_result options_parse(struct options *o, const struct usage *usage, 
             print_help(usage);
             return OPTIONS_DONE;
         }
-        if (set_option(o, (enum option_id)(code - 1), optarg, &error))
+        const enum option_id id = (enum option_id)(code - 1);
+        if (has(usage->refused, id)
+                ? error_set(&error, STATUS_BAD_ARGUMENT, "--%s: %s", table[id].name, usage->why)
+                : set_option(o, id, optarg, &error))
             return refuse(usage, &error);
     }
+    if (usage->operand && optind < argc)
+        o->operand = argv[optind++];
     if (optind < argc) {
         error_format(&error, STATUS_BAD_ARGUMENT, "%.100s: unexpected argument", argv[optind]);
+        return refuse(usage, &error);
+    }
+    if (o->gpu && o->cpu) {
+        error_format(&error, STATUS_BAD_ARGUMENT, "--gpu and --cpu: choose one");
         return refuse(usage, &error);
     }
     derive(o);

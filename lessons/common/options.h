@@ -42,11 +42,17 @@ enum option_id {
     OPTION_TILED_GEMM,
     OPTION_TMA,
     OPTION_MACHINE,
+    OPTION_ROWS,
+    OPTION_COLS,
+    OPTION_DEPTH,
+    OPTION_TILE,
     OPTION_GPU,
+    OPTION_CPU,
     OPTION_RECORDING,
     OPTION_NCU,
     OPTION_SEED,
     OPTION_STEPS,
+    OPTION_LINES,
     OPTION_OUT,
     OPTION_TRACE,
     OPTION_JSON,
@@ -56,7 +62,7 @@ enum option_id {
     OPTION_COUNT,
 };
 
-#define OPTION_BIT(id) (UINT32_C(1) << (id))
+#define OPTION_BIT(id) (UINT64_C(1) << (id))
 
 /* The options that say which run of which algorithm. */
 #define RUN_OPTIONS                                                                            \
@@ -70,32 +76,39 @@ enum option_id {
 #define LESSON_OPTIONS                                                                         \
     (OPTION_BIT(OPTION_SEQLEN) | OPTION_BIT(OPTION_HEAD_DIM) | OPTION_BIT(OPTION_BLOCK_Q) |    \
      OPTION_BIT(OPTION_BLOCK_K) | OPTION_BIT(OPTION_DTYPE) | OPTION_BIT(OPTION_MACHINE) |      \
-     OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_JSON) | OPTION_BIT(OPTION_CSV) |               \
-     OPTION_BIT(OPTION_PLOT))
+     OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_CPU) | OPTION_BIT(OPTION_JSON) |               \
+     OPTION_BIT(OPTION_CSV) | OPTION_BIT(OPTION_PLOT))
 
 /* What a program is called, what it does in one line, and which options it has (--help always).
  */
 struct usage {
     const char *program;
     const char *summary;
-    uint32_t options;
+    uint64_t options;
+    const char *operand; /* what the one argument is that is no option; NULL: there is none */
+    uint64_t refused;    /* other programs' options that one may try here ... */
+    const char *why;     /* ... and why not */
 };
 
 /* The options' values. Strings point into argv. */
 struct options {
     struct simulation simulation;
-    const char *q, *k, *v; /* .npy files */
-    const char *out;       /* directory */
-    const char *trace;     /* JSON Lines file */
-    const char *csv;       /* file */
-    const char *plot;      /* .png or .svg file */
-    const char *recording; /* .json file */
-    const char *ncu;       /* .csv file */
+    const char *q, *k, *v;       /* .npy files */
+    const char *out;             /* directory */
+    const char *trace;           /* JSON Lines file */
+    const char *csv;             /* file */
+    const char *plot;            /* .png or .svg file */
+    const char *recording;       /* .json file */
+    const char *ncu;             /* .csv file */
+    const char *operand;         /* NULL: not given */
+    int rows, cols, depth, tile; /* of matrices; 0: not given */
     uint64_t seed;
     bool gpu;
+    bool cpu;
     bool steps;
+    bool lines;
     bool json;
-    uint32_t given; /* OPTION_BIT of every option that was on the command line */
+    uint64_t given; /* OPTION_BIT of every option that was on the command line */
 };
 
 enum options_result { OPTIONS_RUN, OPTIONS_DONE, OPTIONS_BAD };
@@ -106,6 +119,9 @@ void options_init(struct options *o);
 
 enum options_result options_parse(struct options *o, const struct usage *usage, int argc,
                                   char **argv);
+
+/* The option's name on the command line, without the dashes. */
+const char *option_name(enum option_id id);
 
 /* The exit status after OPTIONS_DONE or OPTIONS_BAD. */
 int options_exit_status(enum options_result result);

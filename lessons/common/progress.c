@@ -16,6 +16,12 @@ void progress_show(struct simulation *s)
         s->progress = show;
 }
 
+void progress_on_cpu(const char *kernel)
+{
+    if (isatty(STDERR_FILENO))
+        fprintf(stderr, "\r%.40s on this CPU ...", kernel);
+}
+
 void progress_end(void)
 {
     if (isatty(STDERR_FILENO))

@@ -7,6 +7,9 @@
 /* Makes the simulation's launches show their progress. */
 void progress_show(struct simulation *s);
 
+/* Says that a kernel runs on the CPU: how far it is, nobody knows. */
+void progress_on_cpu(const char *kernel);
+
 /* Wipes the line, if there is one, before other output. */
 void progress_end(void);
 

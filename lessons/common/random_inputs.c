@@ -3,16 +3,23 @@
 #include <stdlib.h>
 
 /* erand48 is specified to the bit by POSIX. Each seed and tensor has a stream of its own. */
-static float *random_tensor(uint64_t seed, unsigned tensor, size_t count)
+void random_fill(float *values, size_t count, uint64_t seed, unsigned tensor)
 {
     const uint64_t start = 4 * seed + tensor;
     unsigned short state[3] = {(unsigned short)start, (unsigned short)(start >> 16),
                                (unsigned short)(start >> 32)};
-    float *values = malloc(count * sizeof *values);
     for (int i = 0; i < 16; i++) /* neighbouring seeds part */
         erand48(state);
-    for (size_t i = 0; values && i < count; i++)
+    for (size_t i = 0; i < count; i++)
         values[i] = (float)(4.0 * erand48(state) - 2.0);
+}
+
+/* NULL: no memory. */
+static float *random_tensor(uint64_t seed, unsigned tensor, size_t count)
+{
+    float *values = malloc(count * sizeof *values);
+    if (values)
+        random_fill(values, count, seed, tensor);
     return values;
 }
 

@@ -77,6 +77,17 @@ static void check_accepted(const struct options *o)
         CHECK(given == (names[i].value != NULL), "name %zu is given: %d", i, given);
         CHECK(!given || *names[i].value, "name %zu is empty", i);
     }
+    const struct {
+        enum option_id id;
+        int value;
+    } sides[] = {{OPTION_ROWS, o->rows},
+                 {OPTION_COLS, o->cols},
+                 {OPTION_DEPTH, o->depth},
+                 {OPTION_TILE, o->tile}};
+    for (size_t i = 0; i < sizeof sides / sizeof sides[0]; i++)
+        CHECK((sides[i].value >= 1) == ((o->given & OPTION_BIT(sides[i].id)) != 0),
+              "side %zu is %d", i, sides[i].value);
+    CHECK(!(o->gpu && o->cpu), "both --gpu and --cpu");
     struct error error = {0};
     const enum status status = simulation_check(&o->simulation, &error);
     CHECK(status == error.status, "status %d, %d in the error", (int)status, (int)error.status);
@@ -87,8 +98,10 @@ static void check_accepted(const struct options *o)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static const struct usage all = {
-        .program = "fuzz", .summary = "all options", .options = (OPTION_BIT(OPTION_COUNT) - 1)};
+    static const struct usage all = {.program = "fuzz",
+                                     .summary = "all options",
+                                     .options = (OPTION_BIT(OPTION_COUNT) - 1),
+                                     .operand = "NAME"};
     static const struct usage lesson = {
         .program = "fuzz", .summary = "a lesson", .options = LESSON_OPTIONS};
     char text[MAX_BYTES + 1];

@@ -1,0 +1,129 @@
+#include "common/kernel_twin.h"
+
+#include <stdlib.h>
+
+#include "kernels/attention_forward.h"
+#include "kernels/basic_kernels.h"
+#include "models/io.h"
+#include "models/io_basic.h"
+
+static enum status simulate_attention(struct kernel_twin *twin, const struct cpu_run *run,
+                                      const struct machine *machine, struct error *error)
+{
+    struct simulation s = {.algorithm = (enum algorithm)(run->kernel - CPU_NAIVE_ATTENTION),
+                           .attention = run->a,
+                           .machine = machine};
+    if (attention_simulate(&s, cpu_run_data(run, "Q"), cpu_run_data(run, "K"),
+                           cpu_run_data(run, "V"), twin->output, twin->lse, error))
+        return error->status;
+    twin->simulated = gpu_account(&s.gpu);
+    twin->predicted = io_predict(s.algorithm, &s.attention, false);
+    return STATUS_OK;
+}
+
+/* The other kernels' tensors, in the order of the run's arrays: the output is the last. */
+struct tensors {
+    int count;
+    struct hbm_tensor tensor[3];
+};
+
+static void shape_of(int *rows, int *cols, const struct cpu_run *run, const char *name)
+{
+    const bool is_A = *name == 'A', is_B = *name == 'B';
+    *rows = run->kernel == CPU_VECTOR_ADD ? 1 : is_B ? run->depth : run->rows;
+    *cols = is_A ? run->depth : run->cols;
+}
+
+static enum status alloc_tensors(struct tensors *t, struct gpu *gpu, const struct cpu_run *run,
+                                 struct error *error)
+{
+    for (; t->count < run->arrays; t->count++) {
+        const struct cpu_run_array *array = &run->array[t->count];
+        struct hbm_tensor *tensor = &t->tensor[t->count];
+        int rows, cols;
+        shape_of(&rows, &cols, run, array->name);
+        if (array->input ? hbm_alloc_input(tensor, gpu, array->name, DTYPE_F32, 1, rows, cols,
+                                           array->memory, error)
+                         : hbm_alloc(tensor, gpu, array->name, DTYPE_F32, 1, rows, cols, error))
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
+static enum status launch_basic(struct gpu *gpu, struct tensors *t, const struct cpu_run *run,
+                                struct error *error)
+{
+    struct hbm_tensor *first = &t->tensor[0], *second = &t->tensor[1], *third = &t->tensor[2];
+    switch (run->kernel) {
+    case CPU_VECTOR_ADD:
+        return vector_add(gpu, third, first, second, error);
+    case CPU_MATMUL_NAIVE:
+        return matmul_naive(gpu, third, first, second, error);
+    case CPU_MATMUL_TILED:
+        return matmul_tiled(gpu, third, first, second, run->tile, error);
+    case CPU_SOFTMAX_SAFE:
+        return softmax_safe(gpu, second, first, error);
+    default:
+        return softmax_online(gpu, second, first, error);
+    }
+}
+
+static struct account predict_basic(const struct cpu_run *run)
+{
+    const struct io_matmul product = {run->rows, run->cols, run->depth};
+    switch (run->kernel) {
+    case CPU_VECTOR_ADD:
+        return io_vector_add(run->cols);
+    case CPU_MATMUL_NAIVE:
+        return io_matmul_naive(&product);
+    case CPU_MATMUL_TILED:
+        return io_matmul_tiled(&product, run->tile);
+    case CPU_SOFTMAX_SAFE:
+        return io_softmax_safe(run->rows, run->cols);
+    default:
+        return io_softmax_online(run->rows, run->cols);
+    }
+}
+
+static enum status simulate_basic(struct kernel_twin *twin, const struct cpu_run *run,
+                                  const struct machine *machine, struct error *error)
+{
+    struct gpu gpu;
+    struct tensors t = {0};
+    gpu_init(&gpu, machine, GPU_DATA);
+    const bool failed =
+        alloc_tensors(&t, &gpu, run, error) || launch_basic(&gpu, &t, run, error);
+    if (!failed) {
+        hbm_download(twin->output, &t.tensor[t.count - 1]);
+        twin->simulated = gpu_account(&gpu);
+        twin->predicted = predict_basic(run);
+    }
+    for (int n = 0; n < t.count; n++)
+        hbm_free(&t.tensor[n]);
+    return failed ? error->status : STATUS_OK;
+}
+
+enum status kernel_twin_run(struct kernel_twin *twin, const struct cpu_run *run,
+                            const struct machine *machine, struct error *error)
+{
+    const bool attention = cpu_kernel_is_attention(run->kernel);
+    const int64_t outputs = run->array[attention ? 3 : run->arrays - 1].count;
+    const int64_t rows = attention ? run->array[4].count : 1;
+    *twin = (struct kernel_twin){.output = malloc((size_t)outputs * sizeof(float)),
+                                 .lse = malloc((size_t)rows * sizeof(float))};
+    enum status status;
+    if (!twin->output || !twin->lse)
+        status = error_set(error, STATUS_OUT_OF_MEMORY, "no host memory for the results");
+    else
+        status = (attention ? simulate_attention : simulate_basic)(twin, run, machine, error);
+    if (status)
+        kernel_twin_free(twin);
+    return status;
+}
+
+void kernel_twin_free(struct kernel_twin *twin)
+{
+    free(twin->output);
+    free(twin->lse);
+    *twin = (struct kernel_twin){0};
+}
