@@ -1,4 +1,4 @@
-/* How many 32-byte sectors an access touches. For core only.
+/* How many 32-byte sectors an access touches. For core and models only.
  *
  * A region is rows x cols elements of row-major memory whose rows are stride elements apart.
  * start is the byte address of its first element; only its value modulo 32 matters.
