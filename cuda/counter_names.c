@@ -29,6 +29,11 @@ static const struct {
     [COUNTER_SHARED_STORE_WAVEFRONTS] =
         {"shared_store_wavefronts",
          "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum"},
+    [COUNTER_MATRIX_LOAD_INSTRUCTIONS] = {"matrix_load_instructions",
+                                          "smsp__sass_inst_executed_op_ldsm.sum"},
+    [COUNTER_MATRIX_LOAD_WAVEFRONTS] =
+        {"matrix_load_wavefronts",
+         "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldsm.sum"},
     [COUNTER_TENSOR_INSTRUCTIONS] = {"tensor_instructions",
                                      "sm__inst_executed_pipe_tensor.sum"},
     [COUNTER_TENSOR_HALF_FMA] = {"tensor_half_fma",

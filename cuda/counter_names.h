@@ -21,6 +21,8 @@ enum counter {
     COUNTER_SHARED_LOAD_WAVEFRONTS,    /* passes over the banks that these loads took */
     COUNTER_SHARED_STORE_INSTRUCTIONS, /* stores of a warp with at least one active lane */
     COUNTER_SHARED_STORE_WAVEFRONTS,   /* passes over the banks that these stores took */
+    COUNTER_MATRIX_LOAD_INSTRUCTIONS,  /* ldmatrix, which is none of the shared loads above */
+    COUNTER_MATRIX_LOAD_WAVEFRONTS,    /* passes over the banks that it took */
     COUNTER_TENSOR_INSTRUCTIONS, /* of the tensor cores' pipe, with those of the next line */
     COUNTER_TENSOR_HALF_FMA,     /* HFMA2.MMA, which compilers use to make constants: no matrix
                                     products */

@@ -2,7 +2,8 @@
  *
  * Protects: every request of a probe that an NVIDIA H200 counted (data/h200_bank_probes.csv:
  * strides, broadcasts, halves and quarters of a warp, random ones; 4, 8 and 16 bytes; loads and
- * stores) takes as many passes here; the textbook's cases.
+ * stores) takes as many passes here; the textbook's cases; ldmatrix on tiles whose rows are
+ * bare, padded or swizzled.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -94,12 +95,37 @@ static void test_conflicts_are_what_is_beyond_the_least(void **state)
     assert_int_equal(bank_wavefronts(offset, 0xffffffff, 1, true), 1);
 }
 
+/* ldmatrix of four matrices, 16 x 16 elements of 2 bytes, in a tile of rows of pitch bytes. */
+static int passes_of_fragment(uint32_t pitch, bool swizzled)
+{
+    uint32_t offset[BANK_LANES];
+    for (uint32_t lane = 0; lane < BANK_LANES; lane++) {
+        const uint32_t row = lane % 16, column = lane / 16;
+        offset[lane] = row * pitch + 16 * (swizzled ? column ^ row % 8 : column);
+    }
+    return bank_matrix_wavefronts(offset, 4);
+}
+
+static void test_a_matrix_takes_a_pass_if_its_rows_share_no_bank(void **state)
+{
+    uint32_t offset[BANK_LANES] = {0};
+    (void)state;
+    assert_int_equal(passes_of_fragment(128, false), 32); /* all rows begin in bank 0 */
+    assert_int_equal(passes_of_fragment(128 + 16, false), 4);
+    assert_int_equal(passes_of_fragment(128, true), 4);
+    assert_int_equal(passes_of_fragment(64, false), 16); /* pairs of rows fill the banks */
+    assert_int_equal(passes_of_fragment(256, true), 4);
+    for (int matrices = 1; matrices <= 4; matrices *= 2) /* one row for all */
+        assert_int_equal(bank_matrix_wavefronts(offset, matrices), matrices);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_probe_takes_the_measured_passes),
         cmocka_unit_test(test_a_stride_conflicts_by_what_it_shares_with_32),
         cmocka_unit_test(test_conflicts_are_what_is_beyond_the_least),
+        cmocka_unit_test(test_a_matrix_takes_a_pass_if_its_rows_share_no_bank),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -231,14 +231,23 @@ static void read_results(struct reader *r, const cJSON *json, struct gpu_recordi
     *r->where = '\0';
 }
 
-/* Recordings may lack these counters, but only all of them: one alone is misspelt. */
+/* Recordings may lack all counters of a group, made when they were not yet read; one alone is
+ * misspelt. */
 static bool may_lack(const cJSON *launch, int counter)
 {
-    const int first = COUNTER_SHARED_LOAD_INSTRUCTIONS, last = COUNTER_SHARED_STORE_WAVEFRONTS;
-    bool none = counter >= first && counter <= last;
-    for (int c = first; none && c <= last; c++)
-        none = !find(launch, counter_name((enum counter)c));
-    return none;
+    static const struct {
+        enum counter first, last;
+    } groups[] = {{COUNTER_SHARED_LOAD_INSTRUCTIONS, COUNTER_SHARED_STORE_WAVEFRONTS},
+                  {COUNTER_MATRIX_LOAD_INSTRUCTIONS, COUNTER_MATRIX_LOAD_WAVEFRONTS}};
+    bool lacking = false;
+    for (size_t g = 0; g < sizeof groups / sizeof groups[0]; g++) {
+        const int first = groups[g].first, last = groups[g].last;
+        bool none = counter >= first && counter <= last;
+        for (int c = first; none && c <= last; c++)
+            none = !find(launch, counter_name((enum counter)c));
+        lacking = lacking || none;
+    }
+    return lacking;
 }
 
 static void read_launch(struct reader *r, const cJSON *item, struct observed_launch *launch)

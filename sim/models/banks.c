@@ -100,3 +100,12 @@ int bank_least_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, in
 {
     return all_passes(offset, active, bytes, is_load, true);
 }
+
+int bank_matrix_wavefronts(const uint32_t offset[BANK_LANES], int matrices)
+{
+    enum { ROWS = 8, ROW_BYTES = 16 };
+    int sum = 0;
+    for (int m = 0; m < matrices; m++)
+        sum += passes(offset, 0xffffffff, m * ROWS, ROWS, ROW_BYTES, false);
+    return sum;
+}

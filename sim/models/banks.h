@@ -27,6 +27,11 @@ int bank_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, int byte
 int bank_least_wavefronts(const uint32_t offset[BANK_LANES], uint32_t active, int bytes,
                           bool is_load);
 
+/* Passes of one ldmatrix: matrices (1, 2 or 4) of 8 rows of 16 bytes, row r of matrix m at
+ * offset[8 * m + r], multiples of 16. A matrix fills all banks once, so it takes one pass if no
+ * two of its rows want different words of a bank; matrices are loaded one after the other. */
+int bank_matrix_wavefronts(const uint32_t offset[BANK_LANES], int matrices);
+
 #ifdef __cplusplus
 }
 #endif
