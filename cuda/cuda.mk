@@ -36,9 +36,9 @@ CUDA_TRACED := $(patsubst %,cuda/kernels/%.cu,naive_attention standard_attention
 CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
-FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu)
+FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
 
-.PHONY: cuda cuda-check gpu-test gpu-bench gpu-bits gpu-sanitize
+.PHONY: cuda cuda-check gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -94,7 +94,8 @@ $(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
 # What the programs of cuda/tests share, and what they use of tests/common.
 CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_%, \
                     $(wildcard cuda/tests/*.c))) \
-                    $(call object,$(foreach name,bits csv problem reference tolerance vectors, \
+                    $(call object,$(foreach name,bits csv probe_list probes problem reference \
+                    tolerance vectors, \
                     tests/common/$(name).c))
 
 $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY) $(LIBRARY)
@@ -103,6 +104,9 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
 
 $(BUILD)/cuda/gpu_bench: EXTRA_LIBS = -lcublas
+$(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu)
+$(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
+$(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
 
 CUDA_TESTS := $(patsubst cuda/tests/%.c,$(BUILD)/cuda/%,$(wildcard cuda/tests/test_*.c))
 
@@ -131,6 +135,12 @@ gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kerne
 gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cuda/results/*_bits.csv
 	@$<
 
+gpu-occupancy: $(BUILD)/cuda/gpu_occupancy ## print the driver's blocks an SM, for cuda/results/*_occupancy.csv
+	@$<
+
+gpu-probes: $(BUILD)/cuda/gpu_probes ## print the counters of small probes, for cuda/results/*_probes.csv
+	@$<
+
 # A file a GPU, so that all cores work at them.
 CUDA_CHECKS := $(addprefix $(BUILD)/cuda/kernels/,$(CUDA_CHECK_ARCHS)) \
                $(addprefix $(BUILD)/cuda/steps/,$(CUDA_STEP_ARCHS))
@@ -153,7 +163,7 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-test gpu-bench gpu-sanitize:
+cuda-check gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif

@@ -22,8 +22,11 @@ struct launch_shape {
 
 /* Checks the grid and the shared memory against the device, and raises the kernel's limit of
  * dynamic shared memory above 48 KB if it needs that. */
-enum status launch_prepare(const void *kernel, const struct launch_shape *shape,
-                           struct error *error);
+#ifdef __cplusplus
+extern "C" /* a name that the linker can wrap: cuda/tests/gpu_occupancy.c */
+#endif
+    enum status
+    launch_prepare(const void *kernel, const struct launch_shape *shape, struct error *error);
 
 dim3 launch_grid(const struct launch_shape *shape);
 
