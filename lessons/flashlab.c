@@ -17,6 +17,7 @@ static const struct {
     {"run-kernel", flashlab_run_kernel, "a CUDA kernel on this CPU, observed line by line"},
     {"record", flashlab_record, "keep a GPU's run for machines without one"},
     {"counters", flashlab_counters, "the hardware counters that are read on a GPU"},
+    {"occupancy", flashlab_occupancy, "how many blocks an SM holds, and what limits them"},
     {"machines", flashlab_machines, "the GPUs that can be simulated"},
 };
 

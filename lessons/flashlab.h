@@ -10,6 +10,7 @@ int flashlab_compare(int argc, char **argv);
 int flashlab_run_kernel(int argc, char **argv);
 int flashlab_record(int argc, char **argv);
 int flashlab_counters(int argc, char **argv);
+int flashlab_occupancy(int argc, char **argv);
 int flashlab_machines(int argc, char **argv);
 
 #endif

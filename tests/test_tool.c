@@ -276,11 +276,19 @@ static void test_help(void **state)
     static const struct {
         const char *arguments, *says;
     } helps[] = {
-        {"--help", "attention"},           {"help", "machines"},
-        {"attention --help", "--q F.npy"}, {"traffic --help", "--seqlen-k N"},
-        {"machines --help", "--json"},     {"traffic --block-q 5 --help", "exit status"},
-        {"machines", "A100-40GB"},         {"machines --json", "\"RTX-4090\""},
+        {"--help", "attention"},
+        {"help", "machines"},
+        {"attention --help", "--q F.npy"},
+        {"traffic --help", "--seqlen-k N"},
+        {"machines --help", "--json"},
+        {"traffic --block-q 5 --help", "exit status"},
+        {"machines", "A100-40GB"},
+        {"machines --json", "\"RTX-4090\""},
         {"traffic --seqlen 64", "PASS "},
+        {"occupancy", "8 blocks an SM, 64 of 64 warps: occupancy 100.0 %, limited by warps"},
+        {"occupancy --registers 128", "2 blocks an SM, 16 of 64 warps: occupancy 25.0 %, "},
+        {"occupancy --shared 232449", "0 blocks an SM: one does not fit, for want of shared"},
+        {"occupancy --threads 32 --machine T4 --json", "\"limited_by\":\t\"blocks\""},
     };
     for (size_t i = 0; i < LENGTH(helps); i++) {
         struct tool_run run;

@@ -77,6 +77,9 @@ static const struct refusal {
     {"traffic --head 64", {"--head", "option"}}, /* --head-dim? --heads-q? */
     {"traffic 4096", {"4096", "unexpected argument"}},
     {"machines H200", {"H200", "unexpected argument"}},
+    {"occupancy --threads 1025", {"--threads 1025", "from 1 to 1024"}},
+    {"occupancy --registers 256", {"--registers 256", "from 1 to 255"}},
+    {"occupancy --shared -1", {"--shared -1", "from 0 to"}},
     {"traffic --scale nan", {"--scale nan", "a finite number"}},
     {"traffic --scale 1e39", {"--scale 1e39", "a finite number"}},
     {"traffic --scale half", {"--scale half", "a finite number"}},

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "models/occupancy.h"
+
 static const struct {
     const char *name;
     const char *value; /* NULL: a switch */
@@ -36,6 +38,9 @@ static const struct {
     [OPTION_COLS] = {"cols", "N", "its columns; elements of a vector"},
     [OPTION_DEPTH] = {"depth", "N", "columns of A, rows of B (matmul)"},
     [OPTION_TILE] = {"tile", "N", "rows and columns of a tile (matmul_tiled): 16, 32 or 64"},
+    [OPTION_THREADS] = {"threads", "N", "threads of a block"},
+    [OPTION_REGISTERS] = {"registers", "N", "registers of a thread"},
+    [OPTION_SHARED] = {"shared", "N", "bytes of shared memory of a block"},
     [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels on this machine's GPU"},
     [OPTION_CPU] = {"cpu", NULL, "run the CUDA kernels' source on this CPU, observed"},
     [OPTION_RECORDING] = {"recording", "FILE",
@@ -102,18 +107,23 @@ static enum status bad_value(struct error *error, enum option_id id, const char 
                      value, allowed);
 }
 
-/* A whole number from 1 to the most that attention_check() allows. */
+/* A whole number from 1 (of shared memory: 0) to the most that attention_check() or a block of
+ * any GPU allows. */
 static enum status parse_extent(int *extent, enum option_id id, const char *value,
                                 struct error *error)
 {
     const bool of_tile = id == OPTION_HEAD_DIM || id == OPTION_HEAD_DIM_V ||
                          id == OPTION_BLOCK_Q || id == OPTION_BLOCK_K;
-    const int most = of_tile ? ATTENTION_MOST_IN_TILE : ATTENTION_MOST;
+    const int least = id == OPTION_SHARED ? 0 : 1;
+    const int most = of_tile                  ? ATTENTION_MOST_IN_TILE
+                     : id == OPTION_THREADS   ? MOST_THREADS_PER_BLOCK
+                     : id == OPTION_REGISTERS ? MOST_REGISTERS_PER_THREAD
+                                              : ATTENTION_MOST;
     char *end, allowed[64];
     errno = 0;
     const long long number = strtoll(value, &end, 10);
-    snprintf(allowed, sizeof allowed, "a whole number from 1 to %d", most);
-    if (end == value || *end != '\0' || errno != 0 || number < 1 || number > most)
+    snprintf(allowed, sizeof allowed, "a whole number from %d to %d", least, most);
+    if (end == value || *end != '\0' || errno != 0 || number < least || number > most)
         return bad_value(error, id, value, allowed);
     *extent = (int)number;
     return STATUS_OK;
@@ -178,6 +188,12 @@ static int *extent_of(struct options *o, enum option_id id)
         return &o->depth;
     case OPTION_TILE:
         return &o->tile;
+    case OPTION_THREADS:
+        return &o->threads;
+    case OPTION_REGISTERS:
+        return &o->registers;
+    case OPTION_SHARED:
+        return &o->shared_bytes;
     default:
         return NULL;
     }

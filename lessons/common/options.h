@@ -46,6 +46,9 @@ enum option_id {
     OPTION_COLS,
     OPTION_DEPTH,
     OPTION_TILE,
+    OPTION_THREADS,
+    OPTION_REGISTERS,
+    OPTION_SHARED,
     OPTION_GPU,
     OPTION_CPU,
     OPTION_RECORDING,
@@ -93,15 +96,16 @@ struct usage {
 /* The options' values. Strings point into argv. */
 struct options {
     struct simulation simulation;
-    const char *q, *k, *v;       /* .npy files */
-    const char *out;             /* directory */
-    const char *trace;           /* JSON Lines file */
-    const char *csv;             /* file */
-    const char *plot;            /* .png or .svg file */
-    const char *recording;       /* .json file */
-    const char *ncu;             /* .csv file */
-    const char *operand;         /* NULL: not given */
-    int rows, cols, depth, tile; /* of matrices; 0: not given */
+    const char *q, *k, *v;                /* .npy files */
+    const char *out;                      /* directory */
+    const char *trace;                    /* JSON Lines file */
+    const char *csv;                      /* file */
+    const char *plot;                     /* .png or .svg file */
+    const char *recording;                /* .json file */
+    const char *ncu;                      /* .csv file */
+    const char *operand;                  /* NULL: not given */
+    int rows, cols, depth, tile;          /* of matrices; 0: not given */
+    int threads, registers, shared_bytes; /* of a block; 0: not given */
     uint64_t seed;
     bool gpu;
     bool cpu;
