@@ -185,7 +185,18 @@ check-docs: $(BUILD)/flashlab ## check links, commands and pasted output of READ
 counter-tables: $(BUILD)/flashlab ## write docs/counters.md anew, fail if any count is not the measured one
 	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab
 
-$(LIBRARY): $(call object,$(SIM_SOURCES))
+# The table of machines, whose text the program carries: bytes, as a C string may not be so long.
+$(BUILD)/gen/machine_table_text.c: sim/core/machines.txt
+	@mkdir -p $(@D)
+	@{ echo '#include "core/machine_file.h"'; echo 'const char machine_table_text[] = {'; \
+	    od -An -v -td1 $< | sed -E 's/ *(-?[0-9]+)/\1,/g'; echo '0};'; } >$@
+MACHINE_TABLE := $(BUILD)/obj/gen/machine_table_text.o
+$(MACHINE_TABLE): $(BUILD)/gen/machine_table_text.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	@echo "  CC $<"
+	@$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(LIBRARY): $(call object,$(SIM_SOURCES)) $(MACHINE_TABLE)
 	@rm -f $@
 	@$(AR) rcs $@ $^
 

@@ -1,5 +1,5 @@
-/* The attention problem and the table of machines: what is allowed, and the index arithmetic
- * that kernels and models share.
+/* The attention problem: what is allowed, and the index arithmetic that kernels and models
+ * share.
  *
  * Protects: every bad field is refused by its option's name, its value and what is allowed;
  * counts that would overflow are refused; masks align as they say, also for lengths that
@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include <ctype.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +20,6 @@
 
 #include "common/core_fixture.h"
 #include "core/attention.h"
-#include "core/machine.h"
 
 static const struct attention good = {
     .batch = 2,
@@ -308,57 +306,6 @@ static void test_kv_plane_of_grouped_heads(void **state)
         assert_int_equal(attention_kv_plane(&a, plane), plane);
 }
 
-static void test_machines_are_found_in_any_case(void **state)
-{
-    static const char *unknown[] = {"", "H", "H2000", "H200 ", " H200", "A100", "RTX4090"};
-    int count;
-    const struct machine *table = machine_table(&count);
-    (void)state;
-    assert_true(count >= 2);
-    for (int i = 0; i < count; i++) {
-        char upper[64], lower[64];
-        assert_true(strlen(table[i].name) < sizeof upper);
-        for (size_t k = 0; k <= strlen(table[i].name); k++) {
-            upper[k] = (char)toupper((unsigned char)table[i].name[k]);
-            lower[k] = (char)tolower((unsigned char)table[i].name[k]);
-        }
-        assert_ptr_equal(machine_find(table[i].name), &table[i]); /* so names differ */
-        assert_ptr_equal(machine_find(upper), &table[i]);
-        assert_ptr_equal(machine_find(lower), &table[i]);
-    }
-    for (size_t i = 0; i < LENGTH(unknown); i++)
-        assert_null(machine_find(unknown[i]));
-    assert_string_equal(machine_default()->name, "H200");
-    assert_ptr_equal(machine_default(), machine_find("h200"));
-}
-
-static void test_figures_of_machines_are_sound(void **state)
-{
-    int count;
-    const struct machine *m = machine_table(&count);
-    (void)state;
-    for (const struct machine *end = m + count; m < end; m++) {
-        const double figures[] = {
-            m->sms,          (double)m->hbm_bytes,         m->hbm_bytes_per_second,
-            m->tensor_flops, (double)m->sram_bytes_per_sm, (double)m->sram_bytes_per_block,
-            m->fp32_flops,   (double)m->register_bytes,    (double)m->l2_bytes,
-        };
-        for (size_t i = 0; i < LENGTH(figures); i++)
-            if (!(isfinite(figures[i]) && figures[i] > 0))
-                fail_msg("%s: figure %zu is %g", m->name, i, figures[i]);
-        assert_true(m->sram_bytes_per_block <= m->sram_bytes_per_sm);
-        assert_true(m->sram_bytes_per_sm < m->l2_bytes && m->l2_bytes < m->hbm_bytes);
-        assert_true(m->fp32_flops < m->tensor_flops);
-        assert_true(m->note && strlen(m->note) > 0);
-    }
-    /* From the CUDA C++ Programming Guide: compute capabilities 9.0, 8.0, 7.0. */
-    assert_int_equal(machine_find("H200")->sram_bytes_per_block, 227 * 1024);
-    assert_int_equal(machine_find("A100-80GB")->sram_bytes_per_block, 163 * 1024);
-    assert_int_equal(machine_find("V100")->sram_bytes_per_block, 96 * 1024);
-    assert_int_equal(machine_find("H200")->register_bytes, 65536 * 4);
-    assert_int_equal(machine_find("H200")->sms, 132);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -370,8 +317,6 @@ int main(void)
         cmocka_unit_test(test_visible_keys_and_visited_tiles_by_enumeration),
         cmocka_unit_test(test_long_sequences_do_not_overflow),
         cmocka_unit_test(test_kv_plane_of_grouped_heads),
-        cmocka_unit_test(test_machines_are_found_in_any_case),
-        cmocka_unit_test(test_figures_of_machines_are_sound),
     };
     return cmocka_run_group_tests_name("attention_shape", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/own_machine.h"
 #include "models/occupancy.h"
 
 static const struct {
@@ -33,7 +34,8 @@ static const struct {
     [OPTION_SCALE] = {"scale", "X", "factor of Q K^T; default 1/sqrt(d)"},
     [OPTION_TILED_GEMM] = {"tiled-gemm", NULL, "standard: real tiles, not each operand once"},
     [OPTION_TMA] = {"tma", NULL, "tiles move by the copy engine, in whole boxes"},
-    [OPTION_MACHINE] = {"machine", "NAME", "the GPU: see `flashlab machines`"},
+    [OPTION_MACHINE] = {"machine", "NAME",
+                        "the GPU: one that `flashlab machines` lists, or a file"},
     [OPTION_ROWS] = {"rows", "N", "rows of the result (matmul, softmax)"},
     [OPTION_COLS] = {"cols", "N", "its columns; elements of a vector"},
     [OPTION_DEPTH] = {"depth", "N", "columns of A, rows of B (matmul)"},
@@ -254,7 +256,6 @@ static enum status set_option(struct options *o, enum option_id id, const char *
     int *extent = extent_of(o, id);
     const char **name = name_of(o, id);
     bool *given = switch_of(o, id);
-    const struct machine *machine;
     o->given |= OPTION_BIT(id);
     if (extent)
         return parse_extent(extent, id, value, error);
@@ -284,10 +285,10 @@ static enum status set_option(struct options *o, enum option_id id, const char *
     case OPTION_SCALE:
         return parse_scale(&s->attention.scale, value, error);
     case OPTION_MACHINE:
-        machine = machine_find(value);
-        if (!machine)
-            return bad_value(error, id, value, "a name that `flashlab machines` lists");
-        s->machine = machine;
+        if (machine_open(&s->machine, &o->own_machine, value, error)) {
+            error_prefix(error, "--machine ");
+            return error->status;
+        }
         return STATUS_OK;
     case OPTION_PLOT:
         return parse_plot_name(&o->plot, value)

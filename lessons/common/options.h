@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/machine.h"
 #include "kernels/attention_forward.h"
 
 /* Exit statuses of every program here. */
@@ -93,9 +94,11 @@ struct usage {
     const char *why;     /* ... and why not */
 };
 
-/* The options' values. Strings point into argv. */
+/* The options' values. Strings point into argv. Not to be copied: simulation.machine may point
+ * to own_machine. */
 struct options {
     struct simulation simulation;
+    struct machine own_machine;           /* the one of --machine FILE */
     const char *q, *k, *v;                /* .npy files */
     const char *out;                      /* directory */
     const char *trace;                    /* JSON Lines file */
