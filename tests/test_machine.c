@@ -72,13 +72,13 @@ static void test_known_figures(void **state)
             fail_msg("there is no %s", known[i].name);
         assert_int_equal(m->sms, known[i].sms);
         assert_int_equal(m->hbm_bytes, known[i].hbm_gb * INT64_C(1000000000));
-        assert_true(m->hbm_bytes_per_second == known[i].hbm_gb_per_second / 1000.0 * 1e12);
+        assert_true(m->hbm_bytes_per_second == known[i].hbm_gb_per_second * 1e9);
         assert_int_equal(m->l2_bytes, known[i].l2_mb << 20);
         assert_int_equal(m->sram_bytes_per_sm, known[i].sram_kb << 10);
         assert_int_equal(m->sram_bytes_per_block, known[i].block_kb << 10);
         assert_int_equal(m->register_bytes, 65536 * 4);
-        assert_true(m->tensor_flops == known[i].tensor * 1e12);
-        assert_true(m->fp32_flops == known[i].fp32 * 1e12);
+        assert_true(m->tensor_flops == round(known[i].tensor * 1e12));
+        assert_true(m->fp32_flops == round(known[i].fp32 * 1e12));
         assert_int_equal(m->warps_per_sm, known[i].warps);
         assert_int_equal(m->threads_per_sm, known[i].warps * 32);
         assert_int_equal(m->blocks_per_sm, known[i].blocks);
@@ -192,6 +192,8 @@ static void test_values(void **state)
         {FIGURE_L2_SIZE, "2 MB", 2e6, "2 MB"},
         {FIGURE_L2_SIZE, "1025 B", 1025, "1025 B"},
         {FIGURE_L2_SIZE, "0.5 B", 0, NULL},
+        {FIGURE_L2_SIZE, "1.001 GB", 1001e6, "1001 MB"},
+        {FIGURE_L2_SIZE, "1.0000000001 GB", 0, NULL},
         {FIGURE_L2_SIZE, "50", 0, NULL},
         {FIGURE_L2_SIZE, "50 KB", 0, NULL}, /* 1000 or 1024? */
         {FIGURE_L2_SIZE, "50 MiB x", 0, NULL},
@@ -205,6 +207,7 @@ static void test_values(void **state)
         {FIGURE_NVLINK, "1.8 TB/s", 1.8e12, "1800 GB/s"},
         {FIGURE_NVLINK, "none", MACHINE_NONE, "none"},
         {FIGURE_NVLINK, "0 GB/s", 0, NULL},
+        {FIGURE_NVLINK, "0.0000000001 GB/s", 0, NULL},
         {FIGURE_FP32, "100 GFLOP/s", 1e11, "0.1 TFLOP/s"},
         {FIGURE_FP32, "100 TB/s", 0, NULL},
         {FIGURE_EXP2_F32, "3.9 Top/s", 3.9e12, "3.9 Top/s"},

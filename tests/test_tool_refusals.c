@@ -64,6 +64,22 @@ static const struct refusal {
     /* Names. */
     {"traffic --machine P100", {"--machine P100", "flashlab machines"}},
     {ATTENTION "--machine H-200", {"--machine H-200", "flashlab machines"}},
+    {"machines P100", {"P100: must be a name", "ending in .machine"}},
+    {"machines --machine T4", {"--machine", "unknown option"}},
+    /* Files of machines. */
+    {"traffic --machine gone.machine", {"--machine gone.machine", "No such file"}},
+    {"traffic --machine ./gone", {"--machine ./gone", "No such file"}},
+    {"traffic --machine .machine", {"--machine .machine", "must be a name"}},
+    {"traffic --machine ./", {"--machine ./", "directory"}},
+    {"machines ./empty.npy", {"./empty.npy", "the file is empty"}},
+    {"machines ./q.npy", {"./q.npy", "not a text file"}},
+    {"machines large.machine", {"large.machine", "more than 65536 bytes"}},
+    {"machines wrong.machine",
+     {"wrong.machine:3: sms = 0: must be a whole number from 1 to 65536"}},
+    {"traffic --machine wrong.machine", {"--machine wrong.machine:3: sms = 0: must be"}},
+    {ATTENTION "--machine h200.machine", {"--machine h200.machine: [h200]: must be a name"}},
+    {"run-kernel vector_add --machine two.machine",
+     {"--machine two.machine:11: [Other]: must be the end"}},
     {"traffic --algorithm flash3", {"--algorithm flash3", "naive, standard, flash1 or flash2"}},
     {"traffic --dtype f64", {"--dtype f64", "f32, f16, bf16, e4m3 or e5m2"}},
     {"traffic --mask diagonal", {"--mask diagonal", "none, causal", "causal-top-left"}},
@@ -76,10 +92,10 @@ static const struct refusal {
     {"traffic --json=yes", {"--json", "takes no value"}},
     {"traffic --head 64", {"--head", "option"}}, /* --head-dim? --heads-q? */
     {"traffic 4096", {"4096", "unexpected argument"}},
-    {"machines H200", {"H200", "unexpected argument"}},
     {"occupancy --threads 1025", {"--threads 1025", "from 1 to 1024"}},
     {"occupancy --registers 256", {"--registers 256", "from 1 to 255"}},
     {"occupancy --shared -1", {"--shared -1", "from 0 to"}},
+    {"machines H200 T4", {"T4", "unexpected argument"}},
     {"traffic --scale nan", {"--scale nan", "a finite number"}},
     {"traffic --scale 1e39", {"--scale 1e39", "a finite number"}},
     {"traffic --scale half", {"--scale half", "a finite number"}},
@@ -137,6 +153,30 @@ static void write_image(const struct workplace *place, const char *name, const c
     free(image.bytes);
 }
 
+/* Machines with one mistake each. */
+static void write_machines(const struct workplace *place)
+{
+    static const char figures[] = "hbm_size = 1 GB\nhbm_bandwidth = 1 TB/s\nl2_size = 1 MB\n"
+                                  "sram_per_sm = 9 KiB\nsram_per_block = 9 KiB\n"
+                                  "registers_per_sm = 1 KiB\ntensor_f16 = 1 TFLOP/s\n";
+    static const struct {
+        const char *name, *begin, *end;
+    } files[] = {
+        {"wrong.machine", "# mine\n[Mine]\nsms = 0\n", "fp32 = 1 TFLOP/s\n"},
+        {"h200.machine", "[h200]\nsms = 1\n", "fp32 = 1 TFLOP/s\n"},
+        {"two.machine", "[Mine]\nsms = 1\n", "fp32 = 1 TFLOP/s\n[Other]\n"},
+    };
+    static char large[65537];
+    char text[1000];
+    for (size_t i = 0; i < LENGTH(files); i++) {
+        const int length =
+            snprintf(text, sizeof text, "%s%s%s", files[i].begin, figures, files[i].end);
+        write_bytes(workplace_path(place, files[i].name), text, (size_t)length);
+    }
+    memset(large, '\n', sizeof large);
+    write_bytes(workplace_path(place, "large.machine"), large, sizeof large);
+}
+
 /* Q (2, 5, 4), K and V (2, 7, 4), and files with one mistake each. */
 static void write_files(const struct workplace *place)
 {
@@ -154,6 +194,7 @@ static void write_files(const struct workplace *place)
     };
     for (size_t i = 0; i < LENGTH(good); i++)
         write_array(place, &good[i]);
+    write_machines(place);
     write_image(place, "truncated.npy", "<f4", "(2, 5, 4)", 159);
     write_image(place, "lying.npy", "<f4", "(2, 700, 4)", 224);
     write_image(place, "trailing.npy", "<f4", "(2, 7, 4)", 225);

@@ -181,9 +181,10 @@ bool machine_figure_parse(double *value, enum machine_figure f, const char *text
     for (int i = 0; i < MOST_UNITS && units[i].name; i++) {
         if (strcmp(name, units[i].name) != 0)
             continue;
-        const double number = strtod(text, NULL) * units[i].factor;
-        const bool whole = info->type == TYPE_DOUBLE || number == floor(number);
-        if (!(number > 0 && number <= info->most && whole))
+        const double exact = strtod(text, NULL) * units[i].factor;
+        const double number = round(exact); /* 1.001 * 1e9 is not whole, by a bit */
+        const bool whole = fabs(exact - number) <= 0x1p-51 * exact;
+        if (!(number > 0 && number <= info->most) || (info->type != TYPE_DOUBLE && !whole))
             return false;
         *value = number;
         return true;
