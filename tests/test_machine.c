@@ -160,72 +160,80 @@ static void test_figures_are_read_as_they_are_printed(void **state)
         }
 }
 
+static const struct {
+    enum machine_figure f;
+    const char *text;
+    double value; /* 0: refused */
+    const char *printed;
+} values[] = {
+    {FIGURE_SMS, "132", 132, "132"},
+    {FIGURE_SMS, "1.0", 1, "1"},
+    {FIGURE_SMS, "65536", 65536, "65536"},
+    {FIGURE_SMS, "65537", 0, NULL},
+    {FIGURE_SMS, "0", 0, NULL},
+    {FIGURE_SMS, "-1", 0, NULL},
+    {FIGURE_SMS, "+1", 0, NULL},
+    {FIGURE_SMS, "1.5", 0, NULL},
+    {FIGURE_SMS, "1e2", 0, NULL},
+    {FIGURE_SMS, "0x10", 0, NULL},
+    {FIGURE_SMS, "inf", 0, NULL},
+    {FIGURE_SMS, "nan", 0, NULL},
+    {FIGURE_SMS, "none", 0, NULL},
+    {FIGURE_SMS, "unknown", 0, NULL},
+    {FIGURE_SMS, "", 0, NULL},
+    {FIGURE_SMS, "4 SMs", 0, NULL},
+    {FIGURE_SMS, "1.", 0, NULL},
+    {FIGURE_SMS, ".5", 0, NULL},
+    {FIGURE_SMS, "0000000000000000000001", 0, NULL},
+    {FIGURE_L2_SIZE, "50 MiB", 50 * 0x1p20, "50 MiB"},
+    {FIGURE_L2_SIZE, "0.5MiB", 0x1p19, "512 KiB"},
+    {FIGURE_L2_SIZE, "2 MB", 2e6, "2 MB"},
+    {FIGURE_L2_SIZE, "1025 B", 1025, "1025 B"},
+    {FIGURE_L2_SIZE, "0.5 B", 0, NULL},
+    {FIGURE_L2_SIZE, "1.001 GB", 1001e6, "1001 MB"},
+    {FIGURE_L2_SIZE, "1.0000000001 GB", 0, NULL},
+    {FIGURE_L2_SIZE, "50", 0, NULL},
+    {FIGURE_L2_SIZE, "50 KB", 0, NULL}, /* 1000 or 1024? */
+    {FIGURE_L2_SIZE, "50 MiB x", 0, NULL},
+    {FIGURE_L2_SIZE, "50 mib", 0, NULL},
+    {FIGURE_HBM_SIZE, "64 GiB", 64 * 0x1p30, "64 GiB"},
+    {FIGURE_HBM_SIZE, "1001 TB", 0, NULL},
+    {FIGURE_SRAM_PER_SM, "1 GiB", 0x1p30, "1 GiB"},
+    {FIGURE_SRAM_PER_SM, "1073741825 B", 0, NULL},
+    {FIGURE_CLOCK, "1410 MHz", 1.41e9, "1.41 GHz"},
+    {FIGURE_CLOCK, "1.41 kHz", 0, NULL},
+    {FIGURE_CLOCK, "999999 Hz", 999999, "0.999999 MHz"},
+    {FIGURE_CLOCK, "1 MHz", 1e6, "0.001 GHz"},
+    {FIGURE_NVLINK, "1.8 TB/s", 1.8e12, "1800 GB/s"},
+    {FIGURE_NVLINK, "none", MACHINE_NONE, "none"},
+    {FIGURE_NVLINK, "0 GB/s", 0, NULL},
+    {FIGURE_NVLINK, "0.0000000001 GB/s", 0, NULL},
+    {FIGURE_FP32, "100 GFLOP/s", 1e11, "0.1 TFLOP/s"},
+    {FIGURE_FP32, "100 TB/s", 0, NULL},
+    {FIGURE_FP32, "1.5 GFLOP/s", 1.5e9, "0.0015 TFLOP/s"},
+    {FIGURE_FP32, "0.000001234567 TFLOP/s", 1234567, "0.001234567 GFLOP/s"},
+    {FIGURE_FP32, "0.000000001234 TFLOP/s", 1234, "1234 FLOP/s"},
+    {FIGURE_FP32, "123456789.012345 TFLOP/s", 123456789012345e6, "123456789.012345 TFLOP/s"},
+    {FIGURE_FP32, "1234567890123456 FLOP/s", 0, NULL},
+    {FIGURE_EXP2_F32, "3.9 Top/s", 3.9e12, "3.9 Top/s"},
+};
+
 static void test_values(void **state)
 {
-    static const struct {
-        enum machine_figure f;
-        const char *text;
-        double value; /* 0: refused */
-        const char *printed;
-    } cases[] = {
-        {FIGURE_SMS, "132", 132, "132"},
-        {FIGURE_SMS, "1.0", 1, "1"},
-        {FIGURE_SMS, "65536", 65536, "65536"},
-        {FIGURE_SMS, "65537", 0, NULL},
-        {FIGURE_SMS, "0", 0, NULL},
-        {FIGURE_SMS, "-1", 0, NULL},
-        {FIGURE_SMS, "+1", 0, NULL},
-        {FIGURE_SMS, "1.5", 0, NULL},
-        {FIGURE_SMS, "1e2", 0, NULL},
-        {FIGURE_SMS, "0x10", 0, NULL},
-        {FIGURE_SMS, "inf", 0, NULL},
-        {FIGURE_SMS, "nan", 0, NULL},
-        {FIGURE_SMS, "none", 0, NULL},
-        {FIGURE_SMS, "unknown", 0, NULL},
-        {FIGURE_SMS, "", 0, NULL},
-        {FIGURE_SMS, "4 SMs", 0, NULL},
-        {FIGURE_SMS, "1.", 0, NULL},
-        {FIGURE_SMS, ".5", 0, NULL},
-        {FIGURE_SMS, "0000000000000000000001", 0, NULL},
-        {FIGURE_L2_SIZE, "50 MiB", 50 * 0x1p20, "50 MiB"},
-        {FIGURE_L2_SIZE, "0.5MiB", 0x1p19, "512 KiB"},
-        {FIGURE_L2_SIZE, "2 MB", 2e6, "2 MB"},
-        {FIGURE_L2_SIZE, "1025 B", 1025, "1025 B"},
-        {FIGURE_L2_SIZE, "0.5 B", 0, NULL},
-        {FIGURE_L2_SIZE, "1.001 GB", 1001e6, "1001 MB"},
-        {FIGURE_L2_SIZE, "1.0000000001 GB", 0, NULL},
-        {FIGURE_L2_SIZE, "50", 0, NULL},
-        {FIGURE_L2_SIZE, "50 KB", 0, NULL}, /* 1000 or 1024? */
-        {FIGURE_L2_SIZE, "50 MiB x", 0, NULL},
-        {FIGURE_L2_SIZE, "50 mib", 0, NULL},
-        {FIGURE_HBM_SIZE, "64 GiB", 64 * 0x1p30, "64 GiB"},
-        {FIGURE_HBM_SIZE, "1001 TB", 0, NULL},
-        {FIGURE_SRAM_PER_SM, "1 GiB", 0x1p30, "1 GiB"},
-        {FIGURE_SRAM_PER_SM, "1073741825 B", 0, NULL},
-        {FIGURE_CLOCK, "1410 MHz", 1.41e9, "1.41 GHz"},
-        {FIGURE_CLOCK, "1.41 Hz", 0, NULL},
-        {FIGURE_NVLINK, "1.8 TB/s", 1.8e12, "1800 GB/s"},
-        {FIGURE_NVLINK, "none", MACHINE_NONE, "none"},
-        {FIGURE_NVLINK, "0 GB/s", 0, NULL},
-        {FIGURE_NVLINK, "0.0000000001 GB/s", 0, NULL},
-        {FIGURE_FP32, "100 GFLOP/s", 1e11, "0.1 TFLOP/s"},
-        {FIGURE_FP32, "100 TB/s", 0, NULL},
-        {FIGURE_EXP2_F32, "3.9 Top/s", 3.9e12, "3.9 Top/s"},
-    };
     (void)state;
-    for (size_t i = 0; i < LENGTH(cases); i++) {
+    for (size_t i = 0; i < LENGTH(values); i++) {
         struct machine m = {.sms = 0};
         char printed[FIGURE_TEXT_SIZE];
         double value = 0;
-        const bool read = machine_figure_parse(&value, cases[i].f, cases[i].text);
-        if (read != (cases[i].value != 0) || value != cases[i].value)
-            fail_msg("%s \"%s\" is read as %g", machine_figures[cases[i].f].key, cases[i].text,
-                     value);
+        const bool read = machine_figure_parse(&value, values[i].f, values[i].text);
+        if (read != (values[i].value != 0) || value != values[i].value)
+            fail_msg("%s \"%s\" is read as %g", machine_figures[values[i].f].key,
+                     values[i].text, value);
         if (!read)
             continue;
-        machine_figure_set(&m, cases[i].f, value);
-        assert_true(machine_figure_get(&m, cases[i].f) == value);
-        assert_string_equal(machine_figure_format(printed, &m, cases[i].f), cases[i].printed);
+        machine_figure_set(&m, values[i].f, value);
+        assert_true(machine_figure_get(&m, values[i].f) == value);
+        assert_string_equal(machine_figure_format(printed, &m, values[i].f), values[i].printed);
     }
 }
 

@@ -149,6 +149,7 @@ static const struct refusal {
     {"sms = 4", "sms 4", 3, {"sms 4: must be [NAME], key = value or # a comment"}},
     {"sms = 4", "= 4", 3, {": unknown key"}},
     {"sms = 4", "SMS = 4", 3, {"SMS: unknown key"}},
+    {"sms = 4", "sms\tx = 4", 3, {"sms x: unknown key"}},
     {"sms = 4", "sms_count = 4", 3, {"sms_count: unknown key", "flashlab machines H200"}},
     {"nvlink = none", "sms = 5", 18, {"sms: must be given once, line 3 has it"}},
     {"nvlink = none", "note = a\nnote = b", 19, {"note: must be given once, line 18"}},

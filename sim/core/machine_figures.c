@@ -93,13 +93,15 @@ void machine_figure_set(struct machine *m, enum machine_figure f, double value)
 {
     const struct machine_figure_info *info = &machine_figures[f];
     char *to = (char *)m + info->offset;
-    const int64_t wide = (int64_t)value;
-    const int number = (int)value;
+    int64_t wide;
+    int number;
     switch (info->type) {
     case TYPE_INT:
+        number = (int)value;
         memcpy(to, &number, sizeof number);
         break;
     case TYPE_INT64:
+        wide = (int64_t)value;
         memcpy(to, &wide, sizeof wide);
         break;
     default:
@@ -107,8 +109,8 @@ void machine_figure_set(struct machine *m, enum machine_figure f, double value)
     }
 }
 
-/* The units that a kind may be written in. The first in which a size is a whole number is the
- * one that it is printed in; rates are printed in the last. */
+/* The units that a kind may be written in. A size is printed in the first in which it is a
+ * whole number; a rate in the last, if that leaves no more than two zeros after the point. */
 #define MOST_UNITS 7
 static const struct {
     const char *example;
@@ -126,10 +128,10 @@ static const struct {
                      {"MiB", 0x1p20},
                      {"KiB", 0x1p10},
                      {"B", 1}}},
-    [KIND_BYTES_PER_SECOND] = {"3.35 TB/s", {{"GB/s", 1e9}, {"TB/s", 1e12}}},
-    [KIND_HERTZ] = {"1.41 GHz", {{"MHz", 1e6}, {"GHz", 1e9}}},
-    [KIND_FLOPS] = {"312 TFLOP/s", {{"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}}},
-    [KIND_OPS] = {"3.9 Top/s", {{"Gop/s", 1e9}, {"Top/s", 1e12}}},
+    [KIND_BYTES_PER_SECOND] = {"3.35 TB/s", {{"B/s", 1}, {"GB/s", 1e9}, {"TB/s", 1e12}}},
+    [KIND_HERTZ] = {"1.41 GHz", {{"Hz", 1}, {"MHz", 1e6}, {"GHz", 1e9}}},
+    [KIND_FLOPS] = {"312 TFLOP/s", {{"FLOP/s", 1}, {"GFLOP/s", 1e9}, {"TFLOP/s", 1e12}}},
+    [KIND_OPS] = {"3.9 Top/s", {{"op/s", 1}, {"Gop/s", 1e9}, {"Top/s", 1e12}}},
 };
 
 char *machine_figure_format(char buffer[FIGURE_TEXT_SIZE], const struct machine *m,
@@ -142,11 +144,14 @@ char *machine_figure_format(char buffer[FIGURE_TEXT_SIZE], const struct machine 
         snprintf(buffer, FIGURE_TEXT_SIZE, "%s", value == 0 ? "unknown" : "none");
         return buffer;
     }
-    if (kind == KIND_BYTES)
+    if (kind == KIND_BYTES) {
         while (fmod(value, unit->factor) != 0)
             unit++; /* as far as bytes */
-    else if (kind != KIND_COUNT && f != FIGURE_NVLINK && f != FIGURE_PCIE)
-        unit++;
+    } else if (kind != KIND_COUNT) {
+        unit += f == FIGURE_NVLINK || f == FIGURE_PCIE ? 1 : 2; /* links: GB/s, as is usual */
+        while (value < unit->factor / 1000)
+            unit--; /* as far as base units */
+    }
     snprintf(buffer, FIGURE_TEXT_SIZE, "%.15g%s%s", value / unit->factor,
              *unit->name ? " " : "", unit->name);
     return buffer;
@@ -158,12 +163,12 @@ static size_t number_length(const char *text)
 {
     static const char digits[] = "0123456789";
     enum { MOST_DIGITS = 15 };
-    size_t length = strspn(text, digits);
-    if (length > 0 && text[length] == '.') {
-        const size_t decimals = strspn(text + length + 1, digits);
-        length = decimals > 0 ? length + 1 + decimals : 0;
-    }
-    return length <= MOST_DIGITS + 1 ? length : 0;
+    const size_t whole = strspn(text, digits);
+    if (text[whole] != '.')
+        return whole <= MOST_DIGITS ? whole : 0;
+    const size_t decimals = strspn(text + whole + 1, digits);
+    return whole > 0 && decimals > 0 && whole + decimals <= MOST_DIGITS ? whole + 1 + decimals
+                                                                        : 0;
 }
 
 bool machine_figure_parse(double *value, enum machine_figure f, const char *text)
@@ -177,7 +182,7 @@ bool machine_figure_parse(double *value, enum machine_figure f, const char *text
     }
     if (length == 0)
         return false;
-    const char *name = text + length + strspn(text + length, " \t");
+    const char *name = text + length + strspn(text + length, " ");
     for (int i = 0; i < MOST_UNITS && units[i].name; i++) {
         if (strcmp(name, units[i].name) != 0)
             continue;

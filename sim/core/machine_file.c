@@ -35,24 +35,26 @@ refuse(const struct reader *r, int line, const char *format, ...)
 /* Cuts blanks off both ends, in place; returns where the text begins now. */
 static char *trim(char *text)
 {
-    text += strspn(text, " \t");
+    text += strspn(text, " ");
     size_t length = strlen(text);
-    while (length > 0 && strchr(" \t", text[length - 1]))
+    while (length > 0 && text[length - 1] == ' ')
         length--;
     text[length] = '\0';
     return text;
 }
 
-/* What is not a comment is to be ASCII, because messages quote it. */
-static enum status check_bytes(const struct reader *r, const char *line)
+/* What is not a comment is to be ASCII, because messages quote it. Tabs become blanks. */
+static enum status check_bytes(const struct reader *r, char *line)
 {
     const size_t outside = strcspn(line, "#");
     for (size_t i = 0; line[i]; i++) {
         const unsigned char c = (unsigned char)line[i];
-        if (c == '\t' || (c >= ' ' && c <= '~') || (c > '~' && c != 0x7f && i > outside))
-            continue;
-        return refuse(r, r->line, "byte %zu is 0x%02x: must be text%s", i + 1, c,
-                      c > '~' ? ", in ASCII outside comments" : "");
+        const bool text = (c >= ' ' && c <= '~') || (c > 0x7f && i > outside);
+        if (!text && c != '\t')
+            return refuse(r, r->line, "byte %zu is 0x%02x: must be text%s", i + 1, c,
+                          c > 0x7f ? ", in ASCII outside comments" : "");
+        if (c == '\t')
+            line[i] = ' ';
     }
     return STATUS_OK;
 }
