@@ -7,7 +7,7 @@
 #include "flashlab.h"
 #include "models/occupancy.h"
 
-enum { DEFAULT_THREADS = 256, DEFAULT_REGISTERS = 32, WARP_THREADS = 32 };
+enum { DEFAULT_THREADS = 256, DEFAULT_REGISTERS = 32 };
 
 static const struct usage usage = {
     .program = "flashlab occupancy",

@@ -3,7 +3,9 @@
 #include <stddef.h>
 #include <strings.h>
 
-enum { WARP_THREADS = 32, REGISTER_UNIT = 256, PARTITIONS = 4 };
+#include "core/machine.h"
+
+enum { REGISTER_UNIT = 256, PARTITIONS = 4 };
 
 #define KB(x) ((x)*INT64_C(1024))
 
