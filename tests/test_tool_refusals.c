@@ -64,6 +64,7 @@ static const struct refusal {
     /* Names. */
     {"traffic --machine P100", {"--machine P100", "flashlab machines"}},
     {ATTENTION "--machine H-200", {"--machine H-200", "flashlab machines"}},
+    {"traffic --machine=", {"--machine '': must be a name"}},
     {"machines P100", {"P100: must be a name", "ending in .machine"}},
     {"machines --machine T4", {"--machine", "unknown option"}},
     /* Files of machines. */

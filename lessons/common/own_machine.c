@@ -46,7 +46,7 @@ enum status machine_open(const struct machine **machine, struct machine *own, co
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "%.100s: must be a name that `flashlab machines` lists, or a file: a "
                          "path with / or ending in .machine",
-                         name);
+                         *name ? name : "''");
     *machine = found;
     return STATUS_OK;
 }
