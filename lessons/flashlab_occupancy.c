@@ -93,7 +93,14 @@ int flashlab_occupancy(int argc, char **argv)
         return options_exit_status(result);
     const char *machine = o.simulation.machine->name;
     const struct sm_limits *sm = sm_limits_of_machine(machine);
-    CHECK(sm, "%s has no limits", machine);
+    if (!sm) {
+        struct error error;
+        error_format(&error, STATUS_BAD_ARGUMENT,
+                     "--machine %.64s: occupancy is known of NVIDIA's GPUs in the table of "
+                     "`flashlab machines`",
+                     machine);
+        return usage_error(&usage, &error);
+    }
     const struct block_needs needs = {o.threads, o.registers, o.shared_bytes};
     const struct occupancy occupancy = occupancy_of(sm, &needs);
     if (o.json)

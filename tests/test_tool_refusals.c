@@ -95,6 +95,7 @@ static const struct refusal {
     {"traffic 4096", {"4096", "unexpected argument"}},
     {"occupancy --threads 1025", {"--threads 1025", "from 1 to 1024"}},
     {"occupancy --registers 256", {"--registers 256", "from 1 to 255"}},
+    {"occupancy --machine Ascend-910B", {"--machine Ascend-910B", "NVIDIA's GPUs"}},
     {"occupancy --shared -1", {"--shared -1", "from 0 to"}},
     {"machines H200 T4", {"T4", "unexpected argument"}},
     {"traffic --scale nan", {"--scale nan", "a finite number"}},

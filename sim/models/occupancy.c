@@ -32,8 +32,9 @@ static const struct {
     const char *name;
     int major, minor;
 } machines[] = {
-    {"T4", 7, 5},       {"V100", 7, 0}, {"A100-40GB", 8, 0}, {"A100-80GB", 8, 0},
-    {"RTX-4090", 8, 9}, {"H100", 9, 0}, {"H200", 9, 0},      {"B200", 10, 0},
+    {"T4", 7, 5},        {"V100", 7, 0},     {"A100-40GB", 8, 0},
+    {"A100-80GB", 8, 0}, {"RTX-3090", 8, 6}, {"RTX-4090", 8, 9},
+    {"H100", 9, 0},      {"H200", 9, 0},     {"B200", 10, 0},
 };
 
 const struct sm_limits *sm_limits_find(int major, int minor)
