@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/moves.h"
 #include "core/on_chip.h"
 #include "core/trace.h"
 
@@ -49,7 +50,8 @@ int loop_begin(struct thread_block *b, int first)
 int loop_next(struct thread_block *b, int j, int end)
 {
     const int next = j + 1;
-    if (b->gpu->mode == GPU_DATA || b->gpu->trace || next - b->loop_first != LOOP_PERIOD)
+    if (b->gpu->mode == GPU_DATA || b->gpu->trace || b->moves ||
+        next - b->loop_first != LOOP_PERIOD)
         return next;
     const int periods = (end - 1 - next) / LOOP_PERIOD; /* end - 1 runs by itself */
     if (periods <= 0)
@@ -122,6 +124,8 @@ static void finish_in_order(struct run *run, struct thread_block *b, int64_t num
         pthread_cond_wait(&run->turn.moved, &run->turn.mutex);
     reductions_apply(b);
     step_list_flush(b);
+    if (b->moves && !block_failed(b))
+        run->gpu->observer->block(run->gpu->observer->context, b, b->moves);
     run->turn.next++;
     pthread_cond_broadcast(&run->turn.moved);
     pthread_mutex_unlock(&run->turn.mutex);
@@ -139,6 +143,8 @@ static int64_t block_reset(struct thread_block *b, const struct run *run, int64_
            (size_t)run->gpu->tensor_count * sizeof b->counters.tensor[0]);
     b->counters.flops = (struct flops){0};
     b->tile_count = 0;
+    if (b->moves)
+        b->moves->count = 0;
     memset(b->ahead, 0, sizeof b->ahead);
     for (int level = 0; level < LEVEL_COUNT; level++)
         b->used[level] = 0;
@@ -146,10 +152,13 @@ static int64_t block_reset(struct thread_block *b, const struct run *run, int64_
            axis_weight(&run->axis[2], k[2]);
 }
 
-static struct thread_block block_of_thread(const struct run *run,
-                                           struct on_chip_storage *storage)
+static struct thread_block
+block_of_thread(const struct run *run, struct on_chip_storage *storage, struct move_list *moves)
 {
-    struct thread_block b = {.gpu = run->gpu, .launch = run->launch, .storage = storage};
+    struct thread_block b = {.gpu = run->gpu,
+                             .launch = run->launch,
+                             .storage = storage,
+                             .moves = run->gpu->observer ? moves : NULL};
     const bool unlimited = run->launch->unlimited_on_chip;
     const struct machine *machine = run->gpu->machine;
     b.capacity[LEVEL_SRAM] = unlimited ? INT64_MAX : machine->sram_bytes_per_block;
@@ -175,11 +184,12 @@ static void report_progress(struct run *run)
 static void run_blocks(struct run *run)
 {
     struct on_chip_storage storage = {0};
-    struct thread_block b = block_of_thread(run, &storage);
+    struct move_list moves = {0};
+    struct thread_block b = block_of_thread(run, &storage, &moves);
     struct counters counters = {0};
     int64_t peak[LEVEL_COUNT] = {0};
     const int tensors = run->gpu->tensor_count;
-    const bool ordered = run->gpu->trace || run->launch->reduces;
+    const bool ordered = run->gpu->trace || run->gpu->observer || run->launch->reduces;
     int64_t last = 0; /* the last block that this thread ran */
 
     /* Blocks start in order of number, so the one whose turn it is always runs. */
@@ -213,6 +223,7 @@ static void run_blocks(struct run *run)
         }
     }
     on_chip_free(&storage);
+    move_list_free(&moves);
 }
 
 static void append_record(struct gpu *gpu, const struct run *run)
@@ -240,7 +251,7 @@ enum status gpu_launch(struct gpu *gpu, const struct launch *launch, struct erro
     CHECK(grid.x > 0 && grid.y > 0 && grid.z > 0, "%s: grid %d x %d x %d", launch->name, grid.x,
           grid.y, grid.z);
     CHECK(gpu->launch_count < MAX_LAUNCHES, "more than %d launches on one GPU", MAX_LAUNCHES);
-    const bool every_block = gpu->mode == GPU_DATA || gpu->trace;
+    const bool every_block = gpu->mode == GPU_DATA || gpu->trace || gpu->observer;
     struct run run = {.gpu = gpu,
                       .launch = launch,
                       .axis = {axis_of(grid.x, launch->alike.x, every_block),

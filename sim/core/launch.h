@@ -37,6 +37,8 @@ enum { MAX_LAUNCHES = 16, MAX_TILES = 24 };
 
 struct tile;
 struct trace;
+struct move_list;
+struct move_observer;
 struct thread_block;
 
 /* A grid of x * y * z thread blocks; each at least 1. */
@@ -84,12 +86,14 @@ typedef void progress_function(void *context, const char *launch, int64_t done, 
 struct gpu {
     const struct machine *machine;
     enum gpu_mode mode;
-    bool tma;            /* tiles move by the copy engine, in whole boxes */
-    struct trace *trace; /* NULL: none. Not owned. */
+    bool tma;                             /* tiles move by the copy engine, in whole boxes */
+    struct trace *trace;                  /* NULL: none. Not owned. */
+    const struct move_observer *observer; /* NULL: none. Not owned: see core/moves.h */
     progress_function *progress;
     void *progress_context;
     int tensor_count;
     const char *tensor_name[MAX_TENSORS];
+    int64_t next_address; /* of the next tensor */
     int launch_count;
     struct launch_record launches[MAX_LAUNCHES];
 };
@@ -120,6 +124,7 @@ struct thread_block {
     struct read_ahead ahead[2];
     struct reduction *reductions; /* tile_reduce_add() calls not yet applied, oldest first */
     struct reduction *last_reduction;
+    struct move_list *moves; /* NULL: nobody observes */
     struct step_list *steps; /* trace records not yet handed over, oldest first */
     struct step_list *last_step;
     int loop_first; /* state of loop_begin() and loop_next() */

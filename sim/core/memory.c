@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "core/moves.h"
 #include "core/on_chip.h"
 #include "core/read_ahead.h"
 #include "core/sectors.h"
@@ -59,12 +60,15 @@ static void describe_tensor(struct hbm_tensor *t, struct gpu *gpu, const char *n
                              .planes = planes,
                              .rows = rows,
                              .cols = cols,
-                             .id = gpu->tensor_count};
+                             .id = gpu->tensor_count,
+                             .address = (gpu->next_address + 255) / 256 * 256};
 }
 
+/* In counts-only mode a tensor may be larger than any memory; its addresses then wrap. */
 static void enter_tensor(struct gpu *gpu, const struct hbm_tensor *t)
 {
     gpu->tensor_name[gpu->tensor_count++] = t->name;
+    gpu->next_address = (int64_t)((uint64_t)t->address + plane_bytes(t) * (uint64_t)t->planes);
 }
 
 /* Memory of the tensor's own for its elements. */
@@ -206,6 +210,8 @@ static void count_tile(const struct hbm_tensor *t, enum direction direction,
     }
     count_move(b, t->id, direction, region.rows * region.cols * bytes,
                box ? sectors_by_spans(&region) : sectors_by_warps(&region));
+    if (b->moves)
+        move_list_add_window(b->moves, t, direction, w->first, w->rows, w->cols);
 #else
     (void)t, (void)direction, (void)w, (void)tile;
 #endif
@@ -338,6 +344,8 @@ static void count_warp(struct thread_block *b, const struct hbm_tensor *t,
         address[lane] = (plane * end + element[lane]) * bytes;
     count_move(b, t->id, direction, (int64_t)active * bytes,
                sectors_of_request(address, active));
+    if (b->moves)
+        move_list_add_request(b->moves, t, direction, address, active);
 #else
     (void)b, (void)direction;
 #endif

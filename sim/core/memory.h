@@ -37,6 +37,7 @@ struct hbm_tensor {
     enum dtype dtype;
     int planes, rows, cols;
     int id;           /* index in the counters */
+    int64_t address;  /* of the first element, as the GPU's memory would have it */
     bool input;       /* kernels only read it */
     const void *data; /* encoded elements; NULL in counts-only mode. Opaque to kernels. */
     void *own;        /* core only: data is this, or the caller's array */

@@ -1,0 +1,161 @@
+#include "models/l2_cache.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_power_of_two(int64_t value)
+{
+    return value > 0 && (value & (value - 1)) == 0;
+}
+
+static enum status check_shape(const struct l2_shape *s, struct error *error)
+{
+    if (!is_power_of_two(s->line_bytes))
+        return error_set(error, STATUS_BAD_ARGUMENT, "line_bytes %d: must be a power of two",
+                         s->line_bytes);
+    if (!is_power_of_two(s->sector_bytes))
+        return error_set(error, STATUS_BAD_ARGUMENT, "sector_bytes %d: must be a power of two",
+                         s->sector_bytes);
+    if (s->sector_bytes > s->line_bytes || s->line_bytes / s->sector_bytes > L2_MAX_SECTORS)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "sector_bytes %d: a line of %d bytes must have 1 to %d sectors",
+                         s->sector_bytes, s->line_bytes, L2_MAX_SECTORS);
+    if (s->ways < 1 || s->ways > L2_MAX_WAYS)
+        return error_set(error, STATUS_BAD_ARGUMENT, "ways %d: must be from 1 to %d", s->ways,
+                         L2_MAX_WAYS);
+    const int64_t set_bytes = (int64_t)s->line_bytes * s->ways;
+    if (s->bytes < set_bytes || s->bytes % set_bytes != 0 || s->bytes / set_bytes > UINT32_MAX)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "bytes %lld: must be 1 to %lld sets of %d lines of %d bytes",
+                         (long long)s->bytes, (long long)UINT32_MAX, s->ways, s->line_bytes);
+    if (!s->hashed && !is_power_of_two(s->bytes / set_bytes))
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "bytes %lld: %lld sets, must be a power of two if not hashed",
+                         (long long)s->bytes, (long long)(s->bytes / set_bytes));
+    return STATUS_OK;
+}
+
+enum status l2_cache_init(struct l2_cache *cache, const struct l2_shape *shape,
+                          struct error *error)
+{
+    *cache = (struct l2_cache){0};
+    if (check_shape(shape, error))
+        return error->status;
+    const size_t lines = (size_t)(shape->bytes / shape->line_bytes);
+    *cache = (struct l2_cache){.shape = *shape,
+                               .sets = (int64_t)lines / shape->ways,
+                               .tag = calloc(lines, sizeof(uint32_t)),
+                               .valid = calloc(lines, 1),
+                               .dirty = calloc(lines, 1)};
+    if (!cache->tag || !cache->valid || !cache->dirty) {
+        l2_cache_free(cache);
+        return error_set(error, STATUS_OUT_OF_MEMORY,
+                         "the host has no memory for the tags of %zu lines", lines);
+    }
+    return STATUS_OK;
+}
+
+void l2_cache_free(struct l2_cache *cache)
+{
+    free(cache->tag);
+    free(cache->valid);
+    free(cache->dirty);
+    *cache = (struct l2_cache){0};
+}
+
+void l2_cache_clear(struct l2_cache *cache)
+{
+    const size_t lines = (size_t)(cache->sets * cache->shape.ways);
+    memset(cache->valid, 0, lines);
+    memset(cache->dirty, 0, lines);
+}
+
+/* Index of the first way of the line's set. */
+static size_t first_way(const struct l2_cache *cache, uint32_t line)
+{
+    const uint64_t sets = (uint64_t)cache->sets;
+    const uint64_t set =
+        cache->shape.hashed ? (l2_hash(line) >> 32) * sets >> 32 : line & (sets - 1);
+    return (size_t)(set * (uint64_t)cache->shape.ways);
+}
+
+/* The way, from first on, that holds the line; ways: none does. */
+static int find_way(const struct l2_cache *cache, size_t first, uint32_t line)
+{
+    const uint32_t *tag = cache->tag + first;
+    const uint8_t *valid = cache->valid + first;
+    int way = 0;
+    while (way < cache->shape.ways && (tag[way] != line || !valid[way]))
+        way++;
+    return way;
+}
+
+/* The way to give up: the first empty one, or the least recently used. */
+static int victim_way(const struct l2_cache *cache, size_t first)
+{
+    const uint8_t *valid = cache->valid + first;
+    int way = 0;
+    while (way < cache->shape.ways - 1 && valid[way])
+        way++;
+    return way;
+}
+
+/* Puts the line in front of its set; those before its old way move back by one. */
+static void move_to_front(struct l2_cache *cache, size_t first, int way, uint32_t line,
+                          uint8_t valid, uint8_t dirty)
+{
+    const size_t before = (size_t)way;
+    memmove(cache->tag + first + 1, cache->tag + first, before * sizeof *cache->tag);
+    memmove(cache->valid + first + 1, cache->valid + first, before);
+    memmove(cache->dirty + first + 1, cache->dirty + first, before);
+    cache->tag[first] = line;
+    cache->valid[first] = valid;
+    cache->dirty[first] = dirty;
+}
+
+static struct l2_result touch(struct l2_cache *cache, uint32_t line, uint8_t sectors,
+                              uint8_t written)
+{
+    const size_t first = first_way(cache, line);
+    int way = find_way(cache, first, line);
+    if (way < cache->shape.ways) {
+        const uint8_t valid = cache->valid[first + (size_t)way];
+        const uint8_t dirty = cache->dirty[first + (size_t)way];
+        move_to_front(cache, first, way, line, valid | sectors, dirty | written);
+        return (struct l2_result){.missed = sectors & (uint8_t)~valid};
+    }
+    way = victim_way(cache, first);
+    const uint8_t written_back = cache->dirty[first + (size_t)way];
+    move_to_front(cache, first, way, line, sectors, written);
+    return (struct l2_result){.missed = sectors, .written_back = written_back};
+}
+
+struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t sectors)
+{
+    return touch(cache, line, sectors, 0);
+}
+
+struct l2_result l2_cache_write(struct l2_cache *cache, uint32_t line, uint8_t sectors)
+{
+    return touch(cache, line, sectors, sectors);
+}
+
+void l2_cache_invalidate(struct l2_cache *cache, uint32_t line, uint8_t sectors)
+{
+    const size_t first = first_way(cache, line);
+    const int way = find_way(cache, first, line);
+    if (way == cache->shape.ways)
+        return;
+    cache->valid[first + (size_t)way] &= (uint8_t)~sectors;
+    cache->dirty[first + (size_t)way] &= (uint8_t)~sectors;
+}
+
+int64_t l2_cache_dirty_sectors(const struct l2_cache *cache)
+{
+    const size_t lines = (size_t)(cache->sets * cache->shape.ways);
+    int64_t sectors = 0;
+    for (size_t k = 0; k < lines; k++)
+        sectors += __builtin_popcount(cache->dirty[k]);
+    return sectors;
+}
