@@ -1,0 +1,280 @@
+#include "models/l2_traffic.h"
+
+#include <stdlib.h>
+
+/* Measured rather than documented: of 60 MiB an H200 holds as much as 56 would if replacement
+ * were by age alone (30 kernels of lessons/recordings/h200_counters.csv). */
+static const int USABLE_NUMERATOR = 28, USABLE_DENOMINATOR = 30;
+
+/* One turn in 20 is lost. In step, blocks of a head would share every tile that they read; with
+ * this drift the reads of the long kernels in the recordings are those measured. */
+enum { TURNS_PER_STALL = 20 };
+
+enum { MOST_BLOCKS_PER_SM = 32, DEFAULT_SAMPLE = 8, SECTORS = L2_LINE_BYTES / SECTOR_BYTES };
+
+/* A resident block, and how far it has come. */
+struct l2_slot {
+    struct move_list moves;
+    int64_t next; /* move */
+    int row;      /* of that move */
+    int offset;   /* bytes of that row done */
+    bool live;
+};
+
+static void observe(void *context, const struct thread_block *b, struct move_list *moves);
+
+static enum status open_partitions(struct l2_traffic *l2, struct error *error)
+{
+    const struct l2_options *o = &l2->options;
+    const int64_t set_bytes = (int64_t)L2_LINE_BYTES * L2_WAYS;
+    const int64_t bytes = o->machine->l2_bytes / l2->partitions / o->sample * USABLE_NUMERATOR /
+                          USABLE_DENOMINATOR / set_bytes * set_bytes;
+    const struct l2_shape shape = {bytes, L2_LINE_BYTES, SECTOR_BYTES, L2_WAYS, true};
+    for (int p = 0; p < l2->partitions; p++)
+        if (l2_cache_init(&l2->partition[p], &shape, error))
+            return error->status;
+    return STATUS_OK;
+}
+
+enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *options,
+                            struct error *error)
+{
+    *l2 = (struct l2_traffic){.options = *options,
+                              .partitions = options->machine->l2_partitions,
+                              .observer = {observe, l2},
+                              .observed = -1,
+                              .random = 1};
+    if (l2->options.sample == 0)
+        l2->options.sample = DEFAULT_SAMPLE;
+    const int sample = l2->options.sample;
+    if (sample < 0 || (sample & (sample - 1)) != 0)
+        return error_set(error, STATUS_BAD_ARGUMENT, "sample %d: must be a power of two",
+                         sample);
+    if (l2->partitions < 1 || l2->partitions > L2_MAX_PARTITIONS)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "machine %s: %d L2 partitions, must be 1 to %d",
+                         options->machine->name, l2->partitions, L2_MAX_PARTITIONS);
+    if (open_partitions(l2, error)) {
+        l2_traffic_free(l2);
+        return error->status;
+    }
+    return STATUS_OK;
+}
+
+void l2_traffic_free(struct l2_traffic *l2)
+{
+    for (int p = 0; p < l2->partitions; p++)
+        l2_cache_free(&l2->partition[p]);
+    for (int k = 0; k < l2->slot_room; k++)
+        move_list_free(&l2->slots[k].moves);
+    free(l2->slots);
+    l2->slots = NULL;
+    l2->slot_room = 0;
+}
+
+static struct l2_launch *launch_now(struct l2_traffic *l2)
+{
+    return &l2->launches[l2->launch_count - 1];
+}
+
+static int count(uint8_t sectors)
+{
+    return __builtin_popcount(sectors);
+}
+
+/* Sectors found in partition p, or brought there: those that were not there. */
+static uint8_t read_at(struct l2_traffic *l2, int p, uint32_t line, uint8_t sectors)
+{
+    const struct l2_result r = l2_cache_read(&l2->partition[p], line, sectors);
+    launch_now(l2)->dram_written_bytes += count(r.written_back) * SECTOR_BYTES;
+    return r.missed;
+}
+
+static void read_line(struct l2_traffic *l2, int side, int home, uint32_t line, uint8_t sectors)
+{
+    uint8_t missed = read_at(l2, side, line, sectors);
+    if (missed && home != side)
+        missed = read_at(l2, home, line, missed);
+    launch_now(l2)->read_sectors += count(sectors);
+    launch_now(l2)->miss_sectors += count(missed);
+}
+
+static void write_line(struct l2_traffic *l2, int side, int home, uint32_t line,
+                       uint8_t sectors, bool reduce)
+{
+    struct l2_launch *launch = launch_now(l2);
+    if (reduce) /* the home adds to what it has */
+        launch->miss_sectors += count(read_at(l2, home, line, sectors));
+    const struct l2_result r = l2_cache_write(&l2->partition[home], line, sectors);
+    launch->dram_written_bytes += count(r.written_back) * SECTOR_BYTES;
+    launch->write_sectors += count(sectors);
+    for (int p = 0; p < l2->partitions; p++) {
+        if (p == home)
+            continue;
+        if (p == side && !reduce)
+            (void)read_at(l2, p, line, sectors);
+        else
+            l2_cache_invalidate(&l2->partition[p], line, sectors);
+    }
+}
+
+/* The sectors of the line that the bytes [start, end) touch. */
+static uint8_t sectors_of_line(int64_t line, int64_t start, int64_t end)
+{
+    const int64_t first = start / SECTOR_BYTES - line * SECTORS;
+    const int64_t last = (end - 1) / SECTOR_BYTES - line * SECTORS;
+    const int low = first > 0 ? (int)first : 0;
+    const int high = last < SECTORS ? (int)last : SECTORS - 1;
+    return (uint8_t)(((1u << (high - low + 1)) - 1) << low);
+}
+
+static void access_bytes(struct l2_traffic *l2, int side, enum direction direction,
+                         int64_t start, int64_t bytes)
+{
+    const int64_t end = start + bytes;
+    CHECK(start >= 0 && (end - 1) / L2_LINE_BYTES <= UINT32_MAX, "a move of bytes %lld to %lld",
+          (long long)start, (long long)end);
+    const uint64_t kept = (uint64_t)l2->options.sample - 1;
+    for (int64_t line = start / L2_LINE_BYTES; line * L2_LINE_BYTES < end; line++) {
+        const uint64_t hash = l2_hash((uint32_t)line);
+        if (hash >> 8 & kept)
+            continue;
+        const int home = (int)(hash % (uint64_t)l2->partitions);
+        const uint8_t sectors = sectors_of_line(line, start, end);
+        if (direction == DIRECTION_READ)
+            read_line(l2, side, home, (uint32_t)line, sectors);
+        else
+            write_line(l2, side, home, (uint32_t)line, sectors, direction == DIRECTION_REDUCE);
+    }
+}
+
+static bool loses_its_turn(struct l2_traffic *l2)
+{
+    l2->random ^= l2->random << 13;
+    l2->random ^= l2->random >> 7;
+    l2->random ^= l2->random << 17;
+    return (l2->random >> 32) % TURNS_PER_STALL == 0;
+}
+
+/* One turn of a block. */
+static void advance(struct l2_traffic *l2, struct l2_slot *slot, int side)
+{
+    int left = TURN_BYTES;
+    while (left > 0 && slot->next < slot->moves.count) {
+        const struct move *move = &slot->moves.moves[slot->next];
+        const int rest = move->row_bytes - slot->offset;
+        const int bytes = rest < left ? rest : left;
+        access_bytes(l2, side, move->direction,
+                     move->address + slot->row * move->stride + slot->offset, bytes);
+        left -= bytes;
+        slot->offset += bytes;
+        if (slot->offset < move->row_bytes)
+            continue;
+        slot->offset = 0;
+        if (++slot->row == move->rows) {
+            slot->row = 0;
+            slot->next++;
+        }
+    }
+    slot->live = slot->next < slot->moves.count;
+}
+
+/* Turns until a block has ended; returns its slot. One is live. */
+static int run_until_free(struct l2_traffic *l2)
+{
+    for (;;) {
+        const int k = l2->turn;
+        struct l2_slot *slot = &l2->slots[k];
+        l2->turn = (k + 1) % l2->residents;
+        if (!slot->live || loses_its_turn(l2))
+            continue;
+        advance(l2, slot, k % l2->options.machine->sms % l2->partitions);
+        if (slot->live)
+            continue;
+        l2->live--;
+        return k;
+    }
+}
+
+void l2_traffic_begin(struct l2_traffic *l2, const char *name, int residents)
+{
+    l2_traffic_finish(l2);
+    CHECK(residents > 0 && l2->launch_count < MAX_LAUNCHES, "%s: %d residents in launch %d",
+          name, residents, l2->launch_count);
+    l2->launches[l2->launch_count++] = (struct l2_launch){.name = name};
+    if (residents > l2->slot_room) {
+        l2->slots = realloc(l2->slots, (size_t)residents * sizeof *l2->slots);
+        CHECK(l2->slots, "no host memory for %d thread blocks", residents);
+        for (int k = l2->slot_room; k < residents; k++)
+            l2->slots[k] = (struct l2_slot){0};
+        l2->slot_room = residents;
+    }
+    l2->residents = residents;
+    l2->live = l2->turn = 0;
+    for (int p = 0; l2->options.cold && p < l2->partitions; p++)
+        l2_cache_clear(&l2->partition[p]);
+}
+
+void l2_traffic_block(struct l2_traffic *l2, struct move_list *moves)
+{
+    if (moves->count == 0)
+        return;
+    /* At first slots fill in order; then each block follows one that has ended. */
+    int k = l2->live;
+    if (l2->live == l2->residents)
+        k = run_until_free(l2);
+    struct l2_slot *slot = &l2->slots[k];
+    const struct move_list taken = *moves;
+    *moves = slot->moves;
+    *slot = (struct l2_slot){.moves = taken, .live = true};
+    l2->live++;
+}
+
+/* Counts of a sample stand for those of all lines. */
+static void scale(struct l2_launch *launch, int sample)
+{
+    launch->read_sectors *= sample;
+    launch->write_sectors *= sample;
+    launch->miss_sectors *= sample;
+    launch->dram_written_bytes *= sample;
+    launch->dram_read_bytes = launch->miss_sectors * SECTOR_BYTES;
+}
+
+void l2_traffic_finish(struct l2_traffic *l2)
+{
+    if (l2->residents == 0)
+        return;
+    while (l2->live > 0)
+        (void)run_until_free(l2);
+    struct l2_launch *launch = launch_now(l2);
+    int64_t dirty = 0;
+    for (int p = 0; p < l2->partitions; p++)
+        dirty += l2_cache_dirty_sectors(&l2->partition[p]);
+    launch->dirty_bytes = dirty * SECTOR_BYTES * l2->options.sample;
+    scale(launch, l2->options.sample);
+    l2->residents = 0;
+    l2->observed = -1;
+}
+
+int l2_blocks_per_sm(const struct machine *machine, const int64_t used[LEVEL_COUNT])
+{
+    const int64_t limit[LEVEL_COUNT] = {
+        [LEVEL_SRAM] = machine->sram_bytes_per_sm, [LEVEL_REGISTERS] = machine->register_bytes};
+    int64_t blocks = MOST_BLOCKS_PER_SM;
+    for (int level = 0; level < LEVEL_COUNT; level++)
+        if (used[level] > 0 && limit[level] / used[level] < blocks)
+            blocks = limit[level] / used[level];
+    return blocks > 0 ? (int)blocks : 1; /* launches without limits run one at a time */
+}
+
+static void observe(void *context, const struct thread_block *b, struct move_list *moves)
+{
+    struct l2_traffic *l2 = context;
+    if (l2->observed != b->gpu->launch_count) {
+        const int blocks = l2->options.blocks_per_sm;
+        const int per_sm = blocks > 0 ? blocks : l2_blocks_per_sm(l2->options.machine, b->used);
+        l2_traffic_begin(l2, b->launch->name, per_sm * l2->options.machine->sms);
+        l2->observed = b->gpu->launch_count;
+    }
+    l2_traffic_block(l2, moves);
+}
