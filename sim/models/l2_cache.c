@@ -24,6 +24,12 @@ static enum status check_shape(const struct l2_shape *s, struct error *error)
     if (s->ways < 1 || s->ways > L2_MAX_WAYS)
         return error_set(error, STATUS_BAD_ARGUMENT, "ways %d: must be from 1 to %d", s->ways,
                          L2_MAX_WAYS);
+    if (s->clean_ways < 0 || s->clean_ways >= s->ways)
+        return error_set(error, STATUS_BAD_ARGUMENT, "clean_ways %d: must be from 0 to %d",
+                         s->clean_ways, s->ways - 1);
+    if (s->victim_ways < 1 || s->victim_ways > s->ways)
+        return error_set(error, STATUS_BAD_ARGUMENT, "victim_ways %d: must be from 1 to %d",
+                         s->victim_ways, s->ways);
     const int64_t set_bytes = (int64_t)s->line_bytes * s->ways;
     if (s->bytes < set_bytes || s->bytes % set_bytes != 0 || s->bytes / set_bytes > UINT32_MAX)
         return error_set(error, STATUS_BAD_ARGUMENT,
@@ -91,19 +97,21 @@ static int find_way(const struct l2_cache *cache, size_t first, uint32_t line)
     return way;
 }
 
-/* The way to give up: the first empty one, or the least recently used. */
-static int victim_way(const struct l2_cache *cache, size_t first)
+/* The way to give up: the first empty one, or one of the least recently used. */
+static int victim_way(struct l2_cache *cache, size_t first)
 {
     const uint8_t *valid = cache->valid + first;
-    int way = 0;
-    while (way < cache->shape.ways - 1 && valid[way])
-        way++;
-    return way;
+    for (int way = 0; way < cache->shape.ways; way++)
+        if (!valid[way])
+            return way;
+    const uint64_t draw = l2_hash(cache->evictions++) >> 32;
+    return cache->shape.ways - 1 - (int)(draw % (uint64_t)cache->shape.victim_ways);
 }
 
-/* Puts the line in front of its set; those before its old way move back by one. */
-static void move_to_front(struct l2_cache *cache, size_t first, int way, uint32_t line,
-                          uint8_t valid, uint8_t dirty)
+/* Puts the line in front of its set; those before its old way move back by one. Returns the
+ * dirty sectors of the one that has thereby become old enough to be cleaned. */
+static uint8_t move_to_front(struct l2_cache *cache, size_t first, int way, uint32_t line,
+                             uint8_t valid, uint8_t dirty)
 {
     const size_t before = (size_t)way;
     memmove(cache->tag + first + 1, cache->tag + first, before * sizeof *cache->tag);
@@ -112,6 +120,12 @@ static void move_to_front(struct l2_cache *cache, size_t first, int way, uint32_
     cache->tag[first] = line;
     cache->valid[first] = valid;
     cache->dirty[first] = dirty;
+    const int oldest_dirty = cache->shape.ways - cache->shape.clean_ways - 1;
+    if (way <= oldest_dirty)
+        return 0;
+    const uint8_t cleaned = cache->dirty[first + (size_t)oldest_dirty + 1];
+    cache->dirty[first + (size_t)oldest_dirty + 1] = 0;
+    return cleaned;
 }
 
 static struct l2_result touch(struct l2_cache *cache, uint32_t line, uint8_t sectors,
@@ -122,13 +136,16 @@ static struct l2_result touch(struct l2_cache *cache, uint32_t line, uint8_t sec
     if (way < cache->shape.ways) {
         const uint8_t valid = cache->valid[first + (size_t)way];
         const uint8_t dirty = cache->dirty[first + (size_t)way];
-        move_to_front(cache, first, way, line, valid | sectors, dirty | written);
-        return (struct l2_result){.missed = sectors & (uint8_t)~valid};
+        const uint8_t cleaned =
+            move_to_front(cache, first, way, line, valid | sectors, dirty | written);
+        return (struct l2_result){sectors & (uint8_t)~valid, cleaned};
     }
     way = victim_way(cache, first);
-    const uint8_t written_back = cache->dirty[first + (size_t)way];
-    move_to_front(cache, first, way, line, sectors, written);
-    return (struct l2_result){.missed = sectors, .written_back = written_back};
+    /* One of the two at most: if a line moves on to the clean ways, the victim was one of them.
+     */
+    const uint8_t evicted = cache->dirty[first + (size_t)way];
+    const uint8_t cleaned = move_to_front(cache, first, way, line, sectors, written);
+    return (struct l2_result){sectors, evicted | cleaned};
 }
 
 struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t sectors)

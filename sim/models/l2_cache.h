@@ -12,7 +12,8 @@
  * Lines are named by number (address / line_bytes), sectors of a line by the bits of a mask. A
  * line's tag is kept as a whole, each sector is valid or dirty by itself: a miss fetches only
  * the sectors asked for. A write needs no fetch, since whole sectors are written. The least
- * recently used line of a set leaves first, and its dirty sectors are then written back.
+ * recently used line of a set leaves first, and its dirty sectors are then written back, or
+ * before that: see clean_ways.
  */
 #ifndef FLASHLAB_MODELS_L2_CACHE_H
 #define FLASHLAB_MODELS_L2_CACHE_H
@@ -33,6 +34,10 @@ struct l2_shape {
     int line_bytes;   /* a power of two */
     int sector_bytes; /* a power of two; a line has 1 to 8 of them */
     int ways;         /* lines of a set, 1 to 64 */
+    int clean_ways;   /* of these, the least recently used, that are kept clean: a dirty line is
+                         written back when it becomes one of them. 0: when it is evicted */
+    int victim_ways;  /* of the least recently used, from which the line to evict is drawn; 1:
+                         the oldest goes */
     bool hashed;      /* sets by a hash of the line, as GPUs do; else by its low bits: their
                          number is then a power of two */
 };
@@ -40,15 +45,16 @@ struct l2_shape {
 struct l2_cache {
     struct l2_shape shape;
     int64_t sets;
-    uint32_t *tag;  /* [sets][ways], owned: line numbers, most recently used first */
-    uint8_t *valid; /* [sets][ways], owned: masks of sectors; 0: no line */
-    uint8_t *dirty; /* [sets][ways], owned: masks of sectors, a part of valid */
+    uint32_t evictions; /* so far: draws the victims */
+    uint32_t *tag;      /* [sets][ways], owned: line numbers, most recently used first */
+    uint8_t *valid;     /* [sets][ways], owned: masks of sectors; 0: no line */
+    uint8_t *dirty;     /* [sets][ways], owned: masks of sectors, a part of valid */
 };
 
 /* What one access did, as masks of sectors. */
 struct l2_result {
     uint8_t missed;       /* of those asked for: were not there */
-    uint8_t written_back; /* of the line that had to leave: went to memory */
+    uint8_t written_back; /* of the line that had to leave or become clean: went to memory */
 };
 
 /* Makes an empty cache. A shape that cannot be is refused with the field, its value and what is

@@ -2,13 +2,17 @@
 
 #include <stdlib.h>
 
-/* Measured rather than documented: of 60 MiB an H200 holds as much as 56 would if replacement
- * were by age alone (30 kernels of lessons/recordings/h200_counters.csv). */
-static const int USABLE_NUMERATOR = 28, USABLE_DENOMINATOR = 30;
+/* What NVIDIA does not document was chosen so that the DRAM bytes of 30 kernels on an H200
+ * (lessons/recordings/h200_counters.csv) come out; tests/test_l2_h200.c shows how well.
+ *   Of 32 ways the 16 oldest may be evicted: by age alone, causal FlashAttention-2 would find
+ *   tiles that it had to fetch again; by chance alone, far fewer.
+ *   The 6 oldest are kept clean: less dirty data is left than would be by age, in all kernels.
+ */
+enum { WAYS = 32, VICTIM_WAYS = 16, CLEAN_WAYS = 6 };
 
-/* One turn in 20 is lost. In step, blocks of a head would share every tile that they read; with
- * this drift the reads of the long kernels in the recordings are those measured. */
-enum { TURNS_PER_STALL = 20 };
+/* One turn in 8 is lost, see TURN_BYTES. In step, the blocks of a head would share every tile,
+ * and data that outgrow L2 would never be found again. */
+enum { TURNS_PER_STALL = 8 };
 
 enum { MOST_BLOCKS_PER_SM = 32, DEFAULT_SAMPLE = 8, SECTORS = L2_LINE_BYTES / SECTOR_BYTES };
 
@@ -26,10 +30,15 @@ static void observe(void *context, const struct thread_block *b, struct move_lis
 static enum status open_partitions(struct l2_traffic *l2, struct error *error)
 {
     const struct l2_options *o = &l2->options;
-    const int64_t set_bytes = (int64_t)L2_LINE_BYTES * L2_WAYS;
-    const int64_t bytes = o->machine->l2_bytes / l2->partitions / o->sample * USABLE_NUMERATOR /
-                          USABLE_DENOMINATOR / set_bytes * set_bytes;
-    const struct l2_shape shape = {bytes, L2_LINE_BYTES, SECTOR_BYTES, L2_WAYS, true};
+    const int64_t set_bytes = (int64_t)L2_LINE_BYTES * WAYS;
+    const int64_t sets = o->machine->l2_bytes / l2->partitions / o->sample / set_bytes;
+    const struct l2_shape shape = {.bytes = sets * set_bytes,
+                                   .line_bytes = L2_LINE_BYTES,
+                                   .sector_bytes = SECTOR_BYTES,
+                                   .ways = WAYS,
+                                   .clean_ways = CLEAN_WAYS,
+                                   .victim_ways = VICTIM_WAYS,
+                                   .hashed = true};
     for (int p = 0; p < l2->partitions; p++)
         if (l2_cache_init(&l2->partition[p], &shape, error))
             return error->status;
@@ -128,18 +137,25 @@ static uint8_t sectors_of_line(int64_t line, int64_t start, int64_t end)
     return (uint8_t)(((1u << (high - low + 1)) - 1) << low);
 }
 
+/* The one line of a group of sample neighbours that is modelled. */
+static int64_t line_of_group(int64_t group, int64_t sample)
+{
+    return group * sample + (int64_t)(l2_hash((uint32_t)group) >> 8) % sample;
+}
+
 static void access_bytes(struct l2_traffic *l2, int side, enum direction direction,
                          int64_t start, int64_t bytes)
 {
     const int64_t end = start + bytes;
     CHECK(start >= 0 && (end - 1) / L2_LINE_BYTES <= UINT32_MAX, "a move of bytes %lld to %lld",
           (long long)start, (long long)end);
-    const uint64_t kept = (uint64_t)l2->options.sample - 1;
-    for (int64_t line = start / L2_LINE_BYTES; line * L2_LINE_BYTES < end; line++) {
-        const uint64_t hash = l2_hash((uint32_t)line);
-        if (hash >> 8 & kept)
+    const int64_t first = start / L2_LINE_BYTES, last = (end - 1) / L2_LINE_BYTES;
+    const int64_t sample = l2->options.sample;
+    for (int64_t group = first / sample; group <= last / sample; group++) {
+        const int64_t line = line_of_group(group, sample);
+        if (line < first || line > last)
             continue;
-        const int home = (int)(hash % (uint64_t)l2->partitions);
+        const int home = (int)(l2_hash((uint32_t)line) % (uint64_t)l2->partitions);
         const uint8_t sectors = sectors_of_line(line, start, end);
         if (direction == DIRECTION_READ)
             read_line(l2, side, home, (uint32_t)line, sectors);

@@ -34,7 +34,7 @@
 extern "C" {
 #endif
 
-enum { L2_MAX_PARTITIONS = 2, L2_LINE_BYTES = 128, L2_WAYS = 16, TURN_BYTES = 16384 };
+enum { L2_MAX_PARTITIONS = 2, L2_LINE_BYTES = 128, TURN_BYTES = 16384 };
 
 struct l2_options {
     const struct machine *machine;
