@@ -91,19 +91,24 @@ static int find_way(const struct l2_cache *cache, size_t first, uint32_t line)
 {
     const uint32_t *tag = cache->tag + first;
     const uint8_t *valid = cache->valid + first;
-    int way = 0;
-    while (way < cache->shape.ways && (tag[way] != line || !valid[way]))
-        way++;
-    return way;
+    if (tag[0] == line && valid[0]) /* often: SMs share what they read */
+        return 0;
+    uint64_t equal = 0; /* all ways at once: the compiler makes vector code of it */
+    for (int way = 0; way < cache->shape.ways; way++)
+        equal |= (uint64_t)(tag[way] == line) << way;
+    for (; equal; equal &= equal - 1)
+        if (valid[__builtin_ctzll(equal)])
+            return __builtin_ctzll(equal);
+    return cache->shape.ways;
 }
 
 /* The way to give up: the first empty one, or one of the least recently used. */
 static int victim_way(struct l2_cache *cache, size_t first)
 {
     const uint8_t *valid = cache->valid + first;
-    for (int way = 0; way < cache->shape.ways; way++)
-        if (!valid[way])
-            return way;
+    const uint8_t *empty = memchr(valid, 0, (size_t)cache->shape.ways);
+    if (empty)
+        return (int)(empty - valid);
     const uint64_t draw = l2_hash(cache->evictions++) >> 32;
     return cache->shape.ways - 1 - (int)(draw % (uint64_t)cache->shape.victim_ways);
 }
