@@ -69,7 +69,8 @@ struct l2_traffic {
     uint64_t random;
 };
 
-/* sample and the machine's L2 are checked; the message names what is wrong. */
+/* sample and the machine's L2 are checked; the message names what is wrong. *l2 stays where it
+ * is until l2_traffic_free(): its observer points to it. */
 enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *options,
                             struct error *error);
 void l2_traffic_free(struct l2_traffic *l2);

@@ -37,18 +37,21 @@ struct production production_of(const struct csv *table, int row)
     const bool cudnn = strncmp(csv_text(table, row, "implementation"), "cudnn", 5) == 0;
     const enum production_phase phase = phase_of(csv_text(table, row, "phase"));
     const bool forward = phase == PHASE_FORWARD;
+    const bool causal = csv_int(table, row, "causal") == 1, spills = forward && !cudnn;
     const int spilled_sectors = head_dim == 64 ? 96 : head_dim == 128 ? 224 : 0;
+    const int at_mask_sectors = head_dim == 64 ? 62 : head_dim == 128 ? 29 : 0;
     return (struct production){
         .phase = phase,
         .cudnn = cudnn,
-        .causal = csv_int(table, row, "causal") == 1,
+        .causal = causal,
         .writes_lse = csv_int(table, row, "global_store_sectors") > 0,
         .planes = csv_int(table, row, "batch") * csv_int(table, row, "heads"),
         .seqlen = csv_int(table, row, "seqlen"),
         .row_bytes = (int64_t)head_dim * 2,
         .block_q = forward ? (int)csv_int(table, row, "block_q") : 128,
         .block_k = !forward || cudnn || head_dim == 64 ? 128 : 64,
-        .spilled_bytes = cudnn || !forward ? 0 : spilled_sectors * SECTOR_BYTES,
+        .spilled_bytes = spills ? spilled_sectors * SECTOR_BYTES : 0,
+        .spilled_at_mask_bytes = spills && causal ? at_mask_sectors * SECTOR_BYTES : 0,
     };
 }
 
@@ -91,13 +94,15 @@ static void add_forward(struct move_list *list, const struct production *p, int6
     const int64_t i = p->cudnn && p->causal ? tiles - 1 - id % tiles : id % tiles;
     const int64_t row = i * p->block_q;
     const int64_t visible = p->causal ? least(row + p->block_q, p->seqlen) : p->seqlen;
-    const int64_t spilled = (HALF_TENSORS + 4) * p->planes * p->seqlen * p->row_bytes;
+    const int64_t spilled = (HALF_TENSORS + 4) * p->planes * p->seqlen * p->row_bytes +
+                            id * (p->spilled_bytes + p->spilled_at_mask_bytes);
     add_rows(list, p, Q, DIRECTION_READ, plane, row, p->block_q);
     for (int64_t j = (visible - 1) / p->block_k; j >= 0; j--) {
         add_rows(list, p, K, DIRECTION_READ, plane, j * p->block_k, p->block_k);
         add_rows(list, p, V, DIRECTION_READ, plane, j * p->block_k, p->block_k);
-        add_bytes(list, DIRECTION_WRITE, spilled + id * p->spilled_bytes, p->spilled_bytes);
+        add_bytes(list, DIRECTION_WRITE, spilled, p->spilled_bytes);
     }
+    add_bytes(list, DIRECTION_WRITE, spilled + p->spilled_bytes, p->spilled_at_mask_bytes);
     add_rows(list, p, O, DIRECTION_WRITE, plane, row, p->block_q);
     if (p->writes_lse)
         add_statistics(list, p, 0, DIRECTION_WRITE, plane, row, p->block_q);

@@ -23,7 +23,8 @@ struct production {
     bool cudnn, causal, writes_lse;
     int64_t planes, seqlen, row_bytes;
     int block_q, block_k;
-    int64_t spilled_bytes; /* of one thread block */
+    int64_t spilled_bytes; /* registers of one thread block, stored for every K/V tile */
+    int64_t spilled_at_mask_bytes; /* others, stored where the mask acts */
 };
 
 struct production production_of(const struct csv *table, int row);
