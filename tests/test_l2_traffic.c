@@ -258,11 +258,16 @@ static void test_options_that_cannot_be_are_refused(void **state)
     assert_int_equal(l2_traffic_init(&l2, &(struct l2_options){.machine = &three}, &error),
                      STATUS_BAD_ARGUMENT);
     assert_string_equal(error.text, "machine H200: 3 L2 partitions, must be 1 to 2");
+    l2_traffic_free(&l2);
     assert_int_equal(
         l2_traffic_init(&l2, &(struct l2_options){.machine = machine_default(), .sample = 6},
                         &error),
         STATUS_BAD_ARGUMENT);
     assert_string_equal(error.text, "sample 6: must be a power of two");
+    assert_int_equal(
+        l2_traffic_init(
+            &l2, &(struct l2_options){.machine = machine_default(), .sample = 1 << 20}, &error),
+        STATUS_BAD_ARGUMENT); /* nothing is left of the cache */
 }
 
 int main(void)

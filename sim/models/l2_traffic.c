@@ -45,9 +45,25 @@ static enum status open_partitions(struct l2_traffic *l2, struct error *error)
     return STATUS_OK;
 }
 
+static enum status check_options(const struct l2_options *o, struct error *error)
+{
+    if (o->sample < 0 || (o->sample & (o->sample - 1)) != 0)
+        return error_set(error, STATUS_BAD_ARGUMENT, "sample %d: must be a power of two",
+                         o->sample);
+    const int partitions = o->machine->l2_partitions;
+    if (partitions < 1 || partitions > L2_MAX_PARTITIONS)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "machine %s: %d L2 partitions, must be 1 to %d", o->machine->name,
+                         partitions, L2_MAX_PARTITIONS);
+    return STATUS_OK;
+}
+
 enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *options,
                             struct error *error)
 {
+    *l2 = (struct l2_traffic){0};
+    if (check_options(options, error))
+        return error->status;
     *l2 = (struct l2_traffic){.options = *options,
                               .partitions = options->machine->l2_partitions,
                               .observer = {observe, l2},
@@ -55,14 +71,6 @@ enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *opti
                               .random = 1};
     if (l2->options.sample == 0)
         l2->options.sample = DEFAULT_SAMPLE;
-    const int sample = l2->options.sample;
-    if (sample < 0 || (sample & (sample - 1)) != 0)
-        return error_set(error, STATUS_BAD_ARGUMENT, "sample %d: must be a power of two",
-                         sample);
-    if (l2->partitions < 1 || l2->partitions > L2_MAX_PARTITIONS)
-        return error_set(error, STATUS_BAD_ARGUMENT,
-                         "machine %s: %d L2 partitions, must be 1 to %d",
-                         options->machine->name, l2->partitions, L2_MAX_PARTITIONS);
     if (open_partitions(l2, error)) {
         l2_traffic_free(l2);
         return error->status;
