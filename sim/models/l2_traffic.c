@@ -10,9 +10,9 @@
  */
 enum { WAYS = 32, VICTIM_WAYS = 16, CLEAN_WAYS = 6 };
 
-/* One turn in 8 is lost, see TURN_BYTES. In step, the blocks of a head would share every tile,
+/* One turn in 4 is lost, see TURN_BYTES. In step, the blocks of a head would share every tile,
  * and data that outgrow L2 would never be found again. */
-enum { TURNS_PER_STALL = 8 };
+enum { TURNS_PER_STALL = 4 };
 
 enum { MOST_BLOCKS_PER_SM = 32, DEFAULT_SAMPLE = 8, SECTORS = L2_LINE_BYTES / SECTOR_BYTES };
 
