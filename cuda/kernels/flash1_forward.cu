@@ -40,16 +40,15 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
     /* Causal: a Q tile meets only tiles that it may see; the first pass meets all of them, to
      * write O and the statistics of rows without keys too. */
     const int Tr = (a.seqlen_q + Br - 1) / Br, Tc = visited_tiles(a, Tr - 1);
-    int first = 0;
     for (int j = 0; j == 0 || j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);
         __syncthreads(); /* all have read the previous Kj and Vj */
         tile_load(Kj, pitch, K + (kv_row + j * Bc) * d, d, cols, d, TILE, d);
         tile_load(Vj, V_PITCH, V + (kv_row + j * Bc) * dv, dv, cols, dv, TILE, DV);
         STEP("load Kj, Vj", -1, j);
-        while (j > 0 && visited_tiles(a, first) <= j)
-            first++;
-        for (int i = first; i < Tr; i++) {
+        for (int i = 0; i < Tr; i++) {
+            if (j > 0 && visited_tiles(a, i) <= j)
+                continue;
             const int rows = min(Br, a.seqlen_q - i * Br);
             const int64_t q_row = (int64_t)plane * a.seqlen_q + i * Br;
             float Oi[R][DV / COL_THREADS], Sij[R][TILE / COL_THREADS], m[R], l[R], c[R];
@@ -80,7 +79,8 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
             STEP("online softmax", i, j);
 
             tile_put(Pij, P_PITCH, Sij);
-            __syncwarp(); /* a row of Pij is written and read by one half warp only */
+            __syncwarp(); /* a row of Pij and of m is written and read by one half warp only */
+            tile_put_rows(sm, m); /* now: registers are short in what follows */
             tile_scale_rows(Oi, c);
             tile_add_product(Oi, Pij, P_PITCH, Vj, V_PITCH, cols);
             tile_divide_rows(Oi, l);
@@ -89,7 +89,6 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
             __syncwarp(); /* so are the statistics, and an element of Oi by one thread */
             tile_put(sOi, V_PITCH, Oi);
             tile_put_rows(sl, l);
-            tile_put_rows(sm, m);
             __syncthreads();
             tile_store(O + q_row * dv, dv, sOi, V_PITCH, rows, dv);
             tile_store(l_hbm + q_row, 1, sl, 1, rows, 1);

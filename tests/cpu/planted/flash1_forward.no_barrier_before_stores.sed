@@ -1,2 +1,2 @@
 # The statistics and O leave shared memory before all threads have put theirs there.
-/tile_put_rows\(sm, m\);/{n; s:__syncthreads\(\);::}
+/tile_put_rows\(sl, l\);/{n; s:__syncthreads\(\);::}
