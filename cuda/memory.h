@@ -3,7 +3,6 @@
  * Interface:
  *   Global<const float> Q   HBM: what the hardware counts as global loads and stores
  *   Shared<float> Qi        the SRAM of one SM
- *
  *   load4(x, Qi + 4 * n)    four floats of shared memory at once
  *
  * Both are plain pointers and cost nothing. The names mark every access that crosses to HBM, or

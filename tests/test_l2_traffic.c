@@ -252,12 +252,12 @@ static void test_options_that_cannot_be_are_refused(void **state)
 {
     struct l2_traffic l2;
     struct error error;
+    struct machine three = *machine_find("H200");
+    three.l2_partitions = 3;
     (void)state;
-    assert_int_equal(
-        l2_traffic_init(
-            &l2, &(struct l2_options){.machine = machine_default(), .partitions = 3}, &error),
-        STATUS_BAD_ARGUMENT);
-    assert_string_equal(error.text, "3 L2 partitions: must be 1 to 2");
+    assert_int_equal(l2_traffic_init(&l2, &(struct l2_options){.machine = &three}, &error),
+                     STATUS_BAD_ARGUMENT);
+    assert_string_equal(error.text, "machine H200: 3 L2 partitions, must be 1 to 2");
     l2_traffic_free(&l2);
     assert_int_equal(
         l2_traffic_init(&l2, &(struct l2_options){.machine = machine_default(), .sample = 6},

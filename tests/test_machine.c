@@ -85,6 +85,7 @@ static void test_known_figures(void **state)
         assert_int_equal(m->threads_per_block, 1024);
         assert_int_equal(m->l2_line_bytes, 128);
         assert_int_equal(m->l2_sector_bytes, 32);
+        assert_in_range(m->l2_partitions, 0, 2); /* 0: not known to be divided */
     }
 }
 

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "common/csv.h"
+#include "common/rows.h"
 #include "kernels/attention_forward.h"
 #include "models/io.h"
 
@@ -34,30 +34,13 @@ static const struct twin {
 /* Rows of each twin in the file. */
 enum { TWINS = 4, ROWS_A_TWIN = 51 };
 
-static int extent(const struct csv *table, int row, const char *column)
-{
-    return (int)csv_int(table, row, column);
-}
-
 /* The row's problem, on the real tiles that the CUDA kernels have. */
 static struct simulation simulation_of(const struct csv *table, int row,
                                        const struct twin *twin)
 {
     struct simulation s = {.algorithm = twin->algorithm, .machine = machine_find("H200")};
-    s.attention = (struct attention){.batch = extent(table, row, "batch"),
-                                     .heads_q = extent(table, row, "heads_q"),
-                                     .heads_kv = extent(table, row, "heads_kv"),
-                                     .seqlen_q = extent(table, row, "seqlen_q"),
-                                     .seqlen_k = extent(table, row, "seqlen_k"),
-                                     .head_dim = extent(table, row, "head_dim"),
-                                     .head_dim_v = extent(table, row, "head_dim_v"),
-                                     .scale = 1.0f,
-                                     .dtype = DTYPE_F32,
-                                     .block_q = extent(table, row, "block_q"),
-                                     .block_k = extent(table, row, "block_k"),
-                                     .tiled_gemm = twin->algorithm == ALGORITHM_STANDARD};
-    if (!mask_parse(&s.attention.mask, csv_text(table, row, "mask")))
-        fail_msg("row %d: mask %s", row, csv_text(table, row, "mask"));
+    s.attention = attention_of_row(table, row);
+    s.attention.tiled_gemm = twin->algorithm == ALGORITHM_STANDARD;
     return s;
 }
 

@@ -38,7 +38,8 @@ static __global__ __launch_bounds__(THREADS, 1) void flash1_forward(
     STEPS_BEGIN(0, 0, plane);
 
     /* Causal: a Q tile meets only tiles that it may see; the first pass meets all of them, to
-     * write O and the statistics of rows without keys too. */
+     * write O and the statistics of rows without keys too. The twin starts at the first such i;
+     * a register for that is one too many here. */
     const int Tr = (a.seqlen_q + Br - 1) / Br, Tc = visited_tiles(a, Tr - 1);
     for (int j = 0; j == 0 || j < Tc; j++) {
         const int cols = min(Bc, a.seqlen_k - j * Bc);

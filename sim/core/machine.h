@@ -23,6 +23,7 @@ enum machine_figure {
     FIGURE_L2_SIZE,
     FIGURE_L2_LINE,
     FIGURE_L2_SECTOR,
+    FIGURE_L2_PARTITIONS,
     FIGURE_SRAM_PER_SM,
     FIGURE_SRAM_PER_BLOCK,
     FIGURE_REGISTERS_PER_SM,
@@ -63,6 +64,7 @@ struct machine {
     int64_t l2_bytes;               /* * L2 cache */
     int l2_line_bytes;              /* what a tag of L2 covers */
     int l2_sector_bytes;            /* what L2 fetches and SMs request */
+    int l2_partitions;              /* near to some of the SMs each */
     int64_t sram_bytes_per_sm;      /* * shared memory an SM has for its blocks */
     int64_t sram_bytes_per_block;   /* * the most that one block may ask for */
     int64_t register_bytes;         /* * register file of an SM: the most for one block */

@@ -1,7 +1,6 @@
 #include "models/l2_traffic.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* What NVIDIA does not document was chosen so that the DRAM bytes of 30 kernels on an H200
  * (lessons/recordings/h200_counters.csv) come out; tests/test_l2_h200.c shows how well.
@@ -46,14 +45,10 @@ static enum status open_partitions(struct l2_traffic *l2, struct error *error)
     return STATUS_OK;
 }
 
-/* Two: whitepapers of A100 and H100; B200: two dies. */
+/* One where the machine says nothing of them. */
 static int partitions_of(const struct machine *machine)
 {
-    static const char *const two[] = {"A100-40GB", "A100-80GB", "H100", "H200", "B200"};
-    for (size_t i = 0; i < sizeof two / sizeof two[0]; i++)
-        if (strcmp(machine->name, two[i]) == 0)
-            return 2;
-    return 1;
+    return machine->l2_partitions > 0 ? machine->l2_partitions : 1;
 }
 
 static enum status check_options(const struct l2_options *o, struct error *error)
@@ -61,9 +56,10 @@ static enum status check_options(const struct l2_options *o, struct error *error
     if (o->sample < 0 || (o->sample & (o->sample - 1)) != 0)
         return error_set(error, STATUS_BAD_ARGUMENT, "sample %d: must be a power of two",
                          o->sample);
-    if (o->partitions < 0 || o->partitions > L2_MAX_PARTITIONS)
-        return error_set(error, STATUS_BAD_ARGUMENT, "%d L2 partitions: must be 1 to %d",
-                         o->partitions, L2_MAX_PARTITIONS);
+    if (partitions_of(o->machine) > L2_MAX_PARTITIONS)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "machine %s: %d L2 partitions, must be 1 to %d", o->machine->name,
+                         o->machine->l2_partitions, L2_MAX_PARTITIONS);
     return STATUS_OK;
 }
 
@@ -74,9 +70,7 @@ enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *opti
     if (check_options(options, error))
         return error->status;
     *l2 = (struct l2_traffic){.options = *options,
-                              .partitions = options->partitions > 0
-                                                ? options->partitions
-                                                : partitions_of(options->machine),
+                              .partitions = partitions_of(options->machine),
                               .observer = {observe, l2},
                               .observed = -1,
                               .random = 1};

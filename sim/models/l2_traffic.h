@@ -41,7 +41,6 @@ struct l2_options {
     int blocks_per_sm; /* resident; 0: as many as SRAM and registers hold, at most 32 */
     int sample;        /* 1: every line; 2^k: one line in 2^k and as much less of L2, the counts
                           multiplied. 0: 8 */
-    int partitions;    /* of L2: 1 or 2. 0: as the machine of that name has */
     bool cold;         /* L2 is empty when a launch starts, as profilers make it */
 };
 

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "common/problem.h"
+#include "common/rows.h"
 
 static int extent(const struct csv *table, int row, const char *column)
 {
@@ -28,20 +29,8 @@ struct cpu_run run_of_row(const struct csv *table, int row)
                           .tile = extent(table, row, "tile")};
     if (kernel < CPU_NAIVE_ATTENTION)
         return run;
-    run.a = (struct attention){.batch = extent(table, row, "batch"),
-                               .heads_q = extent(table, row, "heads_q"),
-                               .heads_kv = extent(table, row, "heads_kv"),
-                               .seqlen_q = extent(table, row, "seqlen_q"),
-                               .seqlen_k = extent(table, row, "seqlen_k"),
-                               .head_dim = extent(table, row, "head_dim"),
-                               .head_dim_v = extent(table, row, "head_dim_v"),
-                               .dtype = DTYPE_F32,
-                               .block_q = extent(table, row, "block_q"),
-                               .block_k = extent(table, row, "block_k"),
-                               .tiled_gemm = kernel == CPU_STANDARD_ATTENTION};
-    run.a.scale = 1.0f / sqrtf((float)run.a.head_dim);
-    if (!mask_parse(&run.a.mask, csv_text(table, row, "mask")))
-        fail_msg("row %d: mask %s", row, csv_text(table, row, "mask"));
+    run.a = attention_of_row(table, row);
+    run.a.tiled_gemm = kernel == CPU_STANDARD_ATTENTION;
     return run;
 }
 
