@@ -38,7 +38,7 @@ CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
 
-.PHONY: cuda cuda-check gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize
+.PHONY: cuda cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -110,6 +110,10 @@ $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
 
 CUDA_TESTS := $(patsubst cuda/tests/%.c,$(BUILD)/cuda/%,$(wildcard cuda/tests/test_*.c))
 
+GPU_PROGRAMS := $(CUDA_TESTS) $(patsubst cuda/tests/%.c,$(BUILD)/cuda/%,$(wildcard cuda/tests/gpu_*.c))
+
+gpu-programs: $(GPU_PROGRAMS) ## build what runs on a GPU, run none of it
+
 gpu-test: $(CUDA_TESTS) $(BUILD)/cuda/gpu_info ## run the CUDA kernels against references and hardware counters
 	@if $(BUILD)/cuda/gpu_info; then tests/run_tests.sh $(CUDA_TESTS); \
 	else echo "gpu-test: skipped $(notdir $(CUDA_TESTS)); nothing was tested"; fi
@@ -163,7 +167,7 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize:
+cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif

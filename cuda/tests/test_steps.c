@@ -112,8 +112,13 @@ static void run_twins(struct twins *x, const struct run *run, bool counters)
     x->p.a.dtype = DTYPE_F32;
     x->p.a.tiled_gemm = algorithm == ALGORITHM_STANDARD;
     problem_fill(&x->p, &seed);
-    const struct observe_request request = {algorithm, x->p.a,   x->p.q, x->p.k,
-                                            x->p.v,    counters, true};
+    const struct observe_request request = {.algorithm = algorithm,
+                                            .attention = x->p.a,
+                                            .q = x->p.q,
+                                            .k = x->p.k,
+                                            .v = x->p.v,
+                                            .counters = counters,
+                                            .steps = true};
     if (gpu_observe(&x->seen, &request, &error))
         fail_msg("%s: %s", run_text(run), error.text);
     x->o = allocate(count_o(&x->p.a), sizeof *x->o);
@@ -240,7 +245,13 @@ static void test_refusal(void **state)
     (void)state;
     p.a.block_q = MAX_BLOCK + 1;
     problem_fill(&p, &seed);
-    const struct observe_request request = {ALGORITHM_FLASH2, p.a, p.q, p.k, p.v, true, true};
+    const struct observe_request request = {.algorithm = ALGORITHM_FLASH2,
+                                            .attention = p.a,
+                                            .q = p.q,
+                                            .k = p.k,
+                                            .v = p.v,
+                                            .counters = true,
+                                            .steps = true};
     assert_int_equal(gpu_observe(&seen, &request, &error), STATUS_BAD_ARGUMENT);
     assert_non_null(strstr(error.text, "--block-q 65"));
     assert_true(!seen.o && !seen.lse && seen.launches == 0 && seen.steps.count == 0);
