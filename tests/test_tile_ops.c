@@ -127,6 +127,12 @@ static struct expected expected_scale_rows(const struct trial *t, int r, int c)
     return (struct expected){value, U * fabs(value)};
 }
 
+static struct expected expected_add(const struct trial *t, int r, int c)
+{
+    const double value = at(t, 0, r, c) + at(t, 1, r, c);
+    return (struct expected){value, U * fabs(value)};
+}
+
 /* A reciprocal, then a product. */
 static struct expected expected_divide_rows(const struct trial *t, int r, int c)
 {
@@ -153,6 +159,7 @@ static const struct {
     {"tile_exp_sum", {expected_exp_of_sum, expected_exp_sum}},
     {"tile_correction", {expected_correction}},
     {"tile_scale_rows", {expected_scale_rows}},
+    {"tile_add", {expected_add}},
     {"tile_divide_rows", {expected_divide_rows}},
     {"tile_log_sum_exp", {expected_log_sum_exp}},
 };

@@ -32,6 +32,8 @@ static void counters_add(struct counters *sum, const struct counters *from, int6
     sum->flops.matrix += times * from->flops.matrix;
     sum->flops.other += times * from->flops.other;
     sum->flops.exp += times * from->flops.exp;
+    for (int path = 0; path < PATH_COUNT; path++)
+        sum->path_bytes[path] += times * from->path_bytes[path];
 }
 
 /* Element sizes and tile heights are whole numbers of bytes, so 32 equal steps always advance
@@ -142,6 +144,7 @@ static int64_t block_reset(struct thread_block *b, const struct run *run, int64_
     memset(b->counters.tensor, 0,
            (size_t)run->gpu->tensor_count * sizeof b->counters.tensor[0]);
     b->counters.flops = (struct flops){0};
+    memset(b->counters.path_bytes, 0, sizeof b->counters.path_bytes);
     b->tile_count = 0;
     if (b->moves)
         b->moves->count = 0;
@@ -163,6 +166,8 @@ block_of_thread(const struct run *run, struct on_chip_storage *storage, struct m
     const struct machine *machine = run->gpu->machine;
     b.capacity[LEVEL_SRAM] = unlimited ? INT64_MAX : machine->sram_bytes_per_block;
     b.capacity[LEVEL_REGISTERS] = unlimited ? INT64_MAX : machine->register_bytes;
+    if (run->launch->capacity)
+        memcpy(b.capacity, run->launch->capacity, sizeof b.capacity);
     return b;
 }
 
@@ -233,6 +238,7 @@ static void append_record(struct gpu *gpu, const struct run *run)
     memcpy(record->peak_bytes, run->peak_bytes, sizeof record->peak_bytes);
     record->tile_count = run->tile_count;
     memcpy(record->tiles, run->tiles, sizeof record->tiles);
+    memcpy(record->path_bytes, run->counters.path_bytes, sizeof record->path_bytes);
     for (int t = 0; t < gpu->tensor_count; t++)
         *account_tensor(&record->account, gpu->tensor_name[t]) = run->counters.tensor[t];
     record->account.flops = run->counters.flops;

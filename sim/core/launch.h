@@ -32,7 +32,16 @@ extern "C" {
 #endif
 
 enum gpu_mode { GPU_DATA, GPU_COUNTS };
-enum level { LEVEL_SRAM, LEVEL_REGISTERS, LEVEL_COUNT };
+enum level {
+    LEVEL_SRAM,
+    LEVEL_REGISTERS,
+    LEVEL_L1, /* from here on: buffers of an Ascend AI core, core/ai_core.h */
+    LEVEL_L0A,
+    LEVEL_L0B,
+    LEVEL_L0C,
+    LEVEL_UB,
+    LEVEL_COUNT,
+};
 enum { MAX_LAUNCHES = 16, MAX_TILES = 24 };
 
 struct tile;
@@ -58,9 +67,11 @@ struct launch {
     struct grid grid;
     block_function *block;
     const void *args;
-    struct grid alike;      /* counts only: see above; 0: every block runs */
-    bool unlimited_on_chip; /* lift the limits of SRAM and registers: for idealised kernels */
-    bool reduces;           /* the blocks call tile_reduce_add() */
+    struct grid alike;       /* counts only: see above; 0: every block runs */
+    bool unlimited_on_chip;  /* lift the limits of SRAM and registers: for idealised kernels */
+    const int64_t *capacity; /* [LEVEL_COUNT] bytes of a block; NULL: the machine's SRAM and
+                                registers */
+    bool reduces;            /* the blocks call tile_reduce_add() */
 };
 
 /* A tile that a thread block holds on chip. */
@@ -76,6 +87,7 @@ struct launch_record {
     struct grid grid;
     struct account account;
     int64_t peak_bytes[LEVEL_COUNT]; /* most on-chip bytes live in one block, by level */
+    int64_t path_bytes[PATH_COUNT];  /* moved between buffers: core/ai_core.h */
     int tile_count;
     struct tile_entry tiles[MAX_TILES]; /* of the first block */
 };
@@ -101,6 +113,7 @@ struct gpu {
 struct counters {
     struct traffic tensor[MAX_TENSORS]; /* by hbm_tensor.id */
     struct flops flops;
+    int64_t path_bytes[PATH_COUNT];
 };
 
 /* Host bytes that a thread block is about to read: see core/read_ahead.h. */

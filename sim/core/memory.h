@@ -50,6 +50,7 @@ struct tile {
     enum level level;
     enum dtype dtype;
     int rows, cols;
+    int64_t room;      /* elements that it was made for */
     const float *data; /* NULL in counts-only mode. Lives until the block ends. */
     float *own;        /* core only: data is this, or the bytes of an input tensor */
 };
@@ -79,6 +80,10 @@ void hbm_free(struct hbm_tensor *t);
  * those of the dtype. */
 void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const char *name,
                 enum dtype dtype, int rows, int cols);
+
+/* Gives the tile another shape, of no more elements than it was made for. What it held is gone:
+ * its elements are NaN. */
+void tile_shape(struct tile *t, int rows, int cols);
 
 /* Core only: makes the tile hold its own copy of what it stands for. */
 void tile_detach(struct tile *t);

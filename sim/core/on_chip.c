@@ -9,8 +9,10 @@
 #include "core/memory.h"
 
 static const char *const level_names[LEVEL_COUNT] = {
-    [LEVEL_SRAM] = "SRAM",
-    [LEVEL_REGISTERS] = "registers",
+    [LEVEL_SRAM] = "SRAM",   [LEVEL_REGISTERS] = "registers",
+    [LEVEL_L1] = "L1",       [LEVEL_L0A] = "L0A",
+    [LEVEL_L0B] = "L0B",     [LEVEL_L0C] = "L0C",
+    [LEVEL_UB] = "UB, both",
 };
 
 void on_chip_free(struct on_chip_storage *storage)
@@ -32,6 +34,8 @@ static void refuse_tiles(struct thread_block *b)
                                b->tiles[i].bytes);
     for (int k = 0; k < LEVEL_COUNT && at < sizeof table; k++) {
         const int64_t left = b->capacity[k] - b->used[k];
+        if (b->capacity[k] == 0 && b->used[k] == 0)
+            continue; /* another machine's */
         at += (size_t)snprintf(table + at, sizeof table - at,
                                "\n  all in %-15s %12" PRId64 " of %" PRId64 ": %s %" PRId64,
                                level_names[k], b->used[k], b->capacity[k],
@@ -57,6 +61,14 @@ static float *slot_floats(struct on_chip_storage *storage, int slot, size_t coun
     return storage->slot[slot].data;
 }
 
+/* A kernel that uses what it never loaded gets NaN, not what was there before. */
+static void fill_with_nan(struct tile *t)
+{
+    const size_t count = (size_t)t->rows * (size_t)t->cols;
+    for (size_t i = 0; i < count; i++)
+        t->own[i] = NAN;
+}
+
 void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const char *name,
                 enum dtype dtype, int rows, int cols)
 {
@@ -64,7 +76,7 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
     CHECK(b->tile_count < MAX_TILES, "%s: more than %d tiles", b->launch->name, MAX_TILES);
     const int slot = b->tile_count++;
     const size_t count = (size_t)rows * (size_t)cols;
-    *t = (struct tile){b, name, level, dtype, rows, cols, NULL, NULL};
+    *t = (struct tile){b, name, level, dtype, rows, cols, (int64_t)count, NULL, NULL};
     b->tiles[slot] = (struct tile_entry){name, level, (int64_t)count * dtype_bytes(dtype)};
     b->used[level] += b->tiles[slot].bytes;
     if (b->used[level] > b->capacity[level] || b->error.status == STATUS_ON_CHIP_FULL) {
@@ -80,7 +92,18 @@ void tile_alloc(struct tile *t, struct thread_block *b, enum level level, const 
                      b->launch->name, name, rows, cols);
         return;
     }
-    /* A kernel that uses what it never loaded gets NaN, not what an earlier block left. */
-    for (size_t i = 0; i < count; i++)
-        t->own[i] = NAN;
+    fill_with_nan(t);
+}
+
+void tile_shape(struct tile *t, int rows, int cols)
+{
+    CHECK(rows > 0 && cols > 0 && (int64_t)rows * cols <= t->room,
+          "tile %s made for %lld elements becomes %d x %d", t->name, (long long)t->room, rows,
+          cols);
+    t->rows = rows;
+    t->cols = cols;
+    if (!t->data)
+        return;
+    t->data = t->own;
+    fill_with_nan(t);
 }

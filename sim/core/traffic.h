@@ -28,6 +28,20 @@ enum direction {
     DIRECTION_COUNT,
 };
 
+/* The ways between global memory (GM) and the buffers of an Ascend AI core, and between those:
+ * core/ai_core.h. */
+enum path {
+    PATH_GM_TO_L1,
+    PATH_GM_TO_UB,
+    PATH_L1_TO_L0A,
+    PATH_L1_TO_L0B,
+    PATH_L0C_TO_GM,
+    PATH_UB_TO_GM,
+    PATH_L0C_TO_UB, /* a 910B has neither this way ... */
+    PATH_UB_TO_L1,  /* ... nor this */
+    PATH_COUNT,
+};
+
 struct amount {
     int64_t bytes;
     int64_t sectors;

@@ -296,6 +296,23 @@ void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols)
     }
 }
 
+void tile_add(struct tile *O, const struct tile *X, int rows, int cols)
+{
+    same_block(O, X);
+    CHECK(rows <= X->rows && cols <= X->cols, "tile %s of %d x %d added to %d x %d of %s",
+          X->name, X->rows, X->cols, rows, cols, O->name);
+    count_flops(O->block, 0, (int64_t)rows * cols, 0);
+    if (!has_data(O, rows, cols))
+        return;
+    for (int r = 0; r < rows; r++) {
+        float *o = writable_row(O, r);
+        const float *x = row_of(X, r);
+#pragma omp simd
+        for (int k = 0; k < cols; k++)
+            o[k] += x[k];
+    }
+}
+
 void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols)
 {
     check_column(l, O, rows);

@@ -69,6 +69,9 @@ void tile_exp(struct tile *S, const struct tile *m, int rows, int cols);
 /* O <- diag(c) O. rows cols other. */
 void tile_scale_rows(struct tile *O, const struct tile *c, int rows, int cols);
 
+/* O <- O + X. rows cols other. */
+void tile_add(struct tile *O, const struct tile *X, int rows, int cols);
+
 /* O <- diag(l)^-1 O, rows with l = 0 become 0. rows cols other. */
 void tile_divide_rows(struct tile *O, const struct tile *l, int rows, int cols);
 

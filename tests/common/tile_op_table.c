@@ -43,6 +43,11 @@ static void call_scale_rows(struct tile *const *t, const struct extents *e)
     tile_scale_rows(t[0], t[1], e->r, e->c);
 }
 
+static void call_add(struct tile *const *t, const struct extents *e)
+{
+    tile_add(t[0], t[1], e->r, e->c);
+}
+
 static void call_divide_rows(struct tile *const *t, const struct extents *e)
 {
     tile_divide_rows(t[0], t[1], e->r, e->c);
@@ -66,6 +71,7 @@ static const struct tile_op table[] = {
     {"tile_exp_sum",     {"rc", "r1", "r1", "r1"},  2,       0,     2,  1,   1,  0, call_exp_sum},
     {"tile_correction",  {"r1", "r1", "r1"},        1,       0,     0,  1,   0,  1, call_correction},
     {"tile_scale_rows",  {"rc", "r1"},              1,       0,     1,  0,   0,  0, call_scale_rows},
+    {"tile_add",         {"rc", "rc"},              1,       0,     1,  0,   0,  0, call_add},
     {"tile_divide_rows", {"rc", "r1"},              1,       0,     1,  0,   0,  0, call_divide_rows},
     {"tile_log_sum_exp", {"r1", "r1", "r1"},        1,       0,     0,  2,   0,  0, call_log_sum_exp},
 };
