@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "common/counting.h"
-#include "common/recording.h"
 #include "common/sweeps.h"
 
 enum status lesson_claim_figure2(struct lesson *l, struct error *error)
@@ -40,8 +39,7 @@ enum status lesson_claim_figure2(struct lesson *l, struct error *error)
     return STATUS_OK;
 }
 
-/* The problem of a recorded kernel, with the tiles that it uses. */
-static struct attention recorded_problem(const struct recorded_kernel *k)
+struct attention recorded_problem(const struct recorded_kernel *k)
 {
     return (struct attention){.batch = k->batch,
                               .heads_q = k->heads,

@@ -11,6 +11,17 @@ const struct ascend ascend_910b2 = {
                  [LEVEL_UB] = VECTOR_CORES_PER_CUBE_CORE * (192 << 10)},
 };
 
+/* The UB of a vector core is of 256 KiB, 248 of which a kernel may use. */
+const struct ascend ascend_950 = {
+    .ai_cores = 32,
+    .capacity = {[LEVEL_L1] = 512 << 10,
+                 [LEVEL_L0A] = 64 << 10,
+                 [LEVEL_L0B] = 64 << 10,
+                 [LEVEL_L0C] = 256 << 10,
+                 [LEVEL_UB] = VECTOR_CORES_PER_CUBE_CORE * (248 << 10)},
+    .direct = true,
+};
+
 static const char *const path_names[PATH_COUNT] = {
     [PATH_GM_TO_L1] = "GM -> L1",   [PATH_GM_TO_UB] = "GM -> UB",
     [PATH_L1_TO_L0A] = "L1 -> L0A", [PATH_L1_TO_L0B] = "L1 -> L0B",

@@ -23,7 +23,9 @@
  * 32 bytes.
  *
  * Sources: Ascend C operator development guide (CANN 8.5), "Basic architecture", for buffers
- * and engines; platform_config/Ascend910B2.ini of CANN, as users quote it, for the sizes.
+ * and engines; platform_config/Ascend910B2.ini and Ascend950PR_9579.ini of CANN, as users
+ * quote them, for the sizes; the guide to migrating operators in cann/ops-math,
+ * cross_platform_migration_guide.md, for what the 950 has that the 910B has not.
  */
 #ifndef FLASHLAB_CORE_AI_CORE_H
 #define FLASHLAB_CORE_AI_CORE_H
@@ -45,8 +47,8 @@ struct ascend {
     bool direct;                   /* L0C -> UB and UB -> L1: on an Ascend 950, not on a 910B */
 };
 
-/* A 910B2. Copy it to change it. */
-extern const struct ascend ascend_910b2;
+/* A 910B2, and its successor, a 950PR. Copy one to change it. */
+extern const struct ascend ascend_910b2, ascend_950;
 
 /* Static: "GM -> L1". */
 const char *path_name(enum path path);

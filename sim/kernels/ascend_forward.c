@@ -220,6 +220,7 @@ static enum status run_mode(struct ascend_run *run, enum gpu_mode mode, const fl
     if (q_tiles < args.ai_cores)
         args.ai_cores = (int)q_tiles;
     gpu_init(&run->gpu, machine_find("Ascend-910B"), mode);
+    run->gpu.observer = run->observer;
     enum status status = alloc_tensors(&args, &run->gpu, q, k, v, error);
     if (status == STATUS_OK)
         status = gpu_launch(&run->gpu,

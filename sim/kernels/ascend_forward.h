@@ -29,8 +29,9 @@ enum { ASCEND_SLOTS = 2 };
 struct ascend_run {
     struct attention attention;
     const struct ascend *chip;
-    enum dtype scores_dtype; /* of S in GM: F32, or attention.dtype */
-    struct gpu gpu;          /* set by the run; its machine is Ascend-910B */
+    enum dtype scores_dtype;              /* of S in GM: F32, or attention.dtype */
+    const struct move_observer *observer; /* NULL: none. Not owned: see core/moves.h */
+    struct gpu gpu;                       /* set by the run; its machine is Ascend-910B */
 };
 
 /* Runs with data. Arrays as attention_simulate() has them. */
