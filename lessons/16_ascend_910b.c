@@ -362,7 +362,7 @@ static int run(struct options *o)
     struct error error = {0};
     struct kernel_column kernels = {0};
     struct options twin = *o; /* the problem as our CUDA kernel has it */
-    struct counts counts;
+    struct counts counts = {0};
     twin.simulation.machine = machine_default();
     twin.simulation.attention.dtype = DTYPE_F32;
     twin.simulation.attention.block_q = twin.simulation.attention.block_k = 64;

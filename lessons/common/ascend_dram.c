@@ -77,7 +77,7 @@ enum status ascend_claim_dram(struct lesson *l, struct error *error)
         counting_with_seqlen(own, own->seqlen_q < MOST_ROWS ? own->seqlen_q : MOST_ROWS);
     const int64_t l2_bytes = machine_find("Ascend-910B")->l2_bytes;
     struct ascend_counted c;
-    struct dram dram[3];
+    struct dram dram[3] = {{0}};
     char x[32];
     if (ascend_counting_run(&c, &ascend_designs[DESIGN_910B], &a, error))
         return error->status;

@@ -85,7 +85,7 @@ static enum status claim_design(struct lesson *l, struct head *head, const char 
 static enum status claim_all(struct lesson *l, struct head *head, struct error *error)
 {
     char narrow[80];
-    double allowed;
+    double allowed = 0;
     if (allowed_error(&allowed, head, error))
         return error->status;
     snprintf(narrow, sizeof narrow, "... with S in %s between the cores",

@@ -3,8 +3,8 @@
  *
  * One launch, a thread block an AI core: each works through its share of the Q tiles. On the
  * hardware its cube core and its vector cores run at the same time, a tile apart; here one
- * after the other. After AMLA (Liao et al. 2025, arXiv 2509.25224), section 2.3, and the order
- * of CANN's pto-isa flash_atten kernel: compute_qk, compute_p, compute_pv, compute_gu.
+ * after the other. Source of the order: README.md of kernels/manual/common/flash_atten in
+ * Huawei's cann/pto-isa, stages compute_qk, compute_p, compute_pv and compute_gu.
  */
 #include "kernels/ascend_forward.h"
 
@@ -45,8 +45,8 @@ static void alloc_tiles(struct ascend_tiles *t, struct thread_block *b,
     tile_alloc(&t->left, b, LEVEL_L0A, "Qi or Pij", dtype, Br, d > Bc ? d : Bc);
     tile_alloc(&t->right, b, LEVEL_L0B, "Kj or Vj", dtype, Bc, d > dv ? d : dv);
     tile_alloc(&t->result, b, LEVEL_L0C, "Sij or Oij", DTYPE_F32, Br, Bc > dv ? Bc : dv);
-    /* Each vector core has room for half of the rows, the odd one included. S in a dtype of 16
-     * bits arrives where Pij will be. */
+    /* Each vector core has room for half of the rows, the odd one included. S, if
+     * it is not in F32, arrives where Pij will be. */
     const int rows = (Br + 1) / VECTOR_CORES_PER_CUBE_CORE * VECTOR_CORES_PER_CUBE_CORE;
     tile_alloc(&t->Sij, b, LEVEL_UB, "Sij", DTYPE_F32, rows, Bc);
     tile_alloc(&t->P_out, b, LEVEL_UB, "Pij", dtype, rows, Bc);
@@ -95,8 +95,7 @@ static void update_tile(struct ascend_tiles *t, const struct ascend_args *args, 
     const int kv_plane = attention_kv_plane(a, plane);
     const int slot = ASCEND_SLOTS * t->Qi.block->x + j % ASCEND_SLOTS;
 
-    /* Cube core: Sij = Qi KjT. (The scale is the vector cores' to apply; tile_scores() does.)
-     */
+    /* Cube core: Sij = Qi KjT. tile_scores() applies the scale for the vector cores. */
     mte2_load(&t->Kj, cols, d, &gm->K, kv_plane, j * Bc);
     mte1_move(&t->left, &t->Qi);
     mte1_move(&t->right, &t->Kj);
