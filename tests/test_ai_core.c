@@ -108,6 +108,19 @@ static void test_capacities(void **state)
     expect_text(refusal(&a, &small_l1), "too much by 1");
 }
 
+/* What a 910B refuses, its successor holds. */
+static void test_the_next_generation(void **state)
+{
+    const struct attention a = tiles(256, 128, 128);
+    struct ascend_run run = run_of(&a, &ascend_950);
+    struct error error;
+    (void)state;
+    assert_int_equal(ascend_count(&run, &error), STATUS_OK);
+    assert_int_equal(run.gpu.launches[0].peak_bytes[LEVEL_UB], 463872);
+    assert_true(ascend_950.direct && run.gpu.launches[0].path_bytes[PATH_L0C_TO_UB] > 0);
+    assert_int_equal(run.gpu.launches[0].path_bytes[PATH_L0C_TO_GM], 0);
+}
+
 /* An odd row belongs to one of the vector cores: the other's half is as large. */
 static void test_an_odd_row(void **state)
 {
@@ -309,6 +322,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_fills_the_buffers),
         cmocka_unit_test(test_capacities),
+        cmocka_unit_test(test_the_next_generation),
         cmocka_unit_test(test_an_odd_row),
         cmocka_unit_test(test_the_table_of_machines),
         cmocka_unit_test(test_ways_that_do_not_exist),
