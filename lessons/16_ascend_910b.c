@@ -12,6 +12,7 @@
 #include "common/ascend_dram.h"
 #include "common/ascend_figures.h"
 #include "common/ascend_published.h"
+#include "common/ascend_report.h"
 #include "common/ascend_result.h"
 #include "common/figure.h"
 #include "common/kernel_column.h"
@@ -58,12 +59,9 @@ static const char *way_claim(enum path path)
     return claims[path];
 }
 
-/* Every way of the AI cores, then every tensor beside the GPU's. */
+/* Every way between the buffers, every level, every tensor. */
 static void level_by_level(struct lesson *l, struct ascend_beside_gpu *both)
 {
-    static const char *const tensors[] = {"Q", "K", "V", "O", "LSE", "S", "P", "Oij"};
-    struct account *ascend = &both->ascend.simulated.account, *gpu = &both->gpu.simulated;
-    char x[4][32];
     lesson_section(l, "4. Experiment: level by level");
     for (int path = 0; path < PATH_COUNT; path++)
         if (way_claim((enum path)path))
@@ -72,19 +70,11 @@ static void level_by_level(struct lesson *l, struct ascend_beside_gpu *both)
                                both->ascend.simulated.path_bytes[path]);
     lesson_claim_count(l, "Every tensor and the FLOPs equal the closed form", "(1: yes, 0: no)",
                        1, both->ascend.equal);
+    lesson_say(l, "\nThe levels, and what all cores moved into them and out of them:\n\n");
+    ascend_print_levels(l, &both->ascend);
     lesson_say(l,
-               "\nBytes between memory (GM, HBM) and the cores, the same tiles on both:\n\n"
-               "%-7s %16s %33s\n%-7s %16s %16s %16s %16s\n",
-               "", "Ascend 910B:", "GPU:", "tensor", "read", "written", "read", "written");
-    for (size_t t = 0; t < sizeof tensors / sizeof tensors[0]; t++) {
-        const struct amount *a = account_tensor(ascend, tensors[t])->of;
-        const struct amount *g = account_tensor(gpu, tensors[t])->of;
-        lesson_say(l, "%-7s %16s %16s %16s %16s\n", tensors[t],
-                   report_grouped(x[0], a[DIRECTION_READ].bytes),
-                   report_grouped(x[1], a[DIRECTION_WRITE].bytes),
-                   report_grouped(x[2], g[DIRECTION_READ].bytes),
-                   report_grouped(x[3], g[DIRECTION_WRITE].bytes));
-    }
+               "\nBytes between memory (GM, HBM) and the cores, the same tiles on both:\n\n");
+    ascend_print_tensors(l, both);
 }
 
 static int64_t scores_bytes(const struct account *account)
