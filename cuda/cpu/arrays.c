@@ -112,7 +112,7 @@ static struct cpu_line line_of(const struct cpu_launch_counts *launch,
                             .line = place->at.line,
                             .array = place->array->name,
                             .shared = place->kind.shared,
-                            .way = (enum cpu_way)place->kind.way};
+                            .way = place->kind.way};
     const int kernel_line = place->at.origin >> 16;
     if (!ends_in_cu(line.file) && kernel_line > 0) {
         line.file = launch->file;

@@ -52,13 +52,16 @@ struct cpu_place {
     int line, origin;
 };
 
-struct cpu_kind {
-    uint8_t way; /* enum cpu_way */
-    bool shared;
-    uint16_t bytes;
-};
-/* Before each access. The place in pieces, which stay in registers. */
-void cpu_access(const void *at, struct cpu_kind kind, const char *file, int line, int origin);
+/* What an access is and where, in one number: origin, line, bytes, shared or not, way. */
+enum { CPU_SITE_SHARED = 4 };
+static inline uint64_t cpu_site(enum cpu_way way, bool shared, int bytes, int line, int origin)
+{
+    return (uint64_t)(uint32_t)origin << 32 | (uint64_t)line << 8 | (uint64_t)bytes << 3 |
+           (shared ? CPU_SITE_SHARED : 0) | (uint64_t)way;
+}
+
+/* Before each access. Three arguments, which stay in registers. */
+void cpu_access(const void *at, uint64_t site, const char *file);
 
 /* The block's shared memory: dynamic; or static, an array of the kernel that key names. Both
  * are multiples of 256 bytes. */

@@ -37,7 +37,7 @@ static inline void cpu_observe(const void *at, int bytes, enum cpu_way way, cons
 {
     if (!cpu_now.observed)
         return;
-    cpu_access(at, {(uint8_t)way, shared, (uint16_t)bytes}, file, line, origin);
+    cpu_access(at, cpu_site(way, shared, bytes, line, origin), file);
 }
 
 template <class T, bool SHARED> struct ObservedPointer;

@@ -67,18 +67,26 @@ static const struct cpu_array *array_of(const char *at, struct cpu_kind kind,
     return array;
 }
 
-static inline bool is_place(const struct place *place, struct cpu_place at, const char *address,
-                            struct cpu_kind kind)
+static struct cpu_kind kind_of(uint64_t site)
 {
-    return place->at.line == at.line && place->at.origin == at.origin &&
-           place->at.file == at.file && memcmp(&place->kind, &kind, sizeof kind) == 0 &&
-           inside(place->array, address, kind.bytes);
+    return (struct cpu_kind){.way = (enum cpu_way)(site & (CPU_SITE_SHARED - 1)),
+                             .shared = site & CPU_SITE_SHARED,
+                             .bytes = (int)(site >> 3 & 31)};
 }
 
-static struct place *place_make(struct worker *worker, struct cpu_place at, const char *address,
-                                struct cpu_kind kind)
+static inline bool is_place(const struct place *place, const char *at, uint64_t site,
+                            const char *file)
 {
-    const struct cpu_array *array = array_of(address, kind, &at);
+    return place->site == site && place->file == file &&
+           (uint64_t)(at - place->base) <= place->last;
+}
+
+static struct place *place_make(struct worker *worker, const char *at, uint64_t site,
+                                const char *file)
+{
+    const struct cpu_kind kind = kind_of(site);
+    const struct cpu_place where = {file, (int)(site >> 8 & 0xffffff), (int)(site >> 32)};
+    const struct cpu_array *array = array_of(at, kind, &where);
     CHECK(worker->places < CPU_MAX_PLACES,
           "a kernel that accesses memory at more than %d places", CPU_MAX_PLACES);
     const int number = worker->places++;
@@ -86,88 +94,73 @@ static struct place *place_make(struct worker *worker, struct cpu_place at, cons
     /* The room of what was there in an earlier launch is reused. */
     uint32_t *const offset = place->offset;
     const uint32_t capacity = place->capacity;
-    *place = (struct place){.at = at,
+    *place = (struct place){.site = site,
+                            .file = file,
+                            .base = array->base,
+                            .last = (uint64_t)(array->bytes - kind.bytes),
+                            .written = array->written,
+                            .offset = offset,
+                            .number = (uint8_t)number,
+                            .after = {place, place},
+                            .at = where,
                             .kind = kind,
                             .array = array,
-                            .after = {place, place},
-                            .number = (uint8_t)number,
-                            .offset = offset,
                             .capacity = capacity};
+    if (kind.shared)
+        place->words = &worker->words[(array->base - worker->shared) / CPU_WORD];
     return place;
 }
 
-static __attribute__((noinline)) struct place *place_find(struct worker *worker,
-                                                          struct cpu_place at,
-                                                          const char *address,
-                                                          struct cpu_kind kind)
+static struct place *place_find(struct worker *worker, const char *at, uint64_t site,
+                                const char *file)
 {
     for (int n = 0; n < worker->places; n++)
-        if (is_place(&worker->place[n], at, address, kind))
+        if (is_place(&worker->place[n], at, site, file))
             return &worker->place[n];
-    return place_make(worker, at, address, kind);
+    return place_make(worker, at, site, file);
 }
 
-/* A loop leaves a place for itself or for where it went the last times. */
-static inline struct place *place_of(struct worker *worker, struct cpu_place at,
-                                     const char *address, struct cpu_kind kind)
+/* A loop leaves a place for itself or for where it went the last times: the access is at none
+ * of the first two of these. */
+static __attribute__((noinline)) void access_elsewhere(const void *at, uint64_t site,
+                                                       const char *file)
 {
-    struct place *last = worker->last;
-    if (is_place(last, at, address, kind))
-        return last;
-    if (!is_place(last->after[0], at, address, kind)) {
-        struct place *const before = last->after[0];
-        if (is_place(last->after[1], at, address, kind))
-            last->after[0] = last->after[1];
-        else
-            last->after[0] = place_find(worker, at, address, kind);
-        last->after[1] = before;
-    }
-    return worker->last = last->after[0];
-}
-
-static __attribute__((noinline)) void stop_unwritten(const struct place *place, uint32_t offset)
-{
-    cpu_stop(place->at.file, place->at.line,
-             "%s of element %u of %s, which nobody has written%s", verbs[place->kind.way],
-             offset / place->kind.bytes, place->array->name, cpu_called_at(&place->at).text);
-}
-
-/* Blocks on other OpenMP threads may look at the same words. */
-static inline void access_hbm(struct worker *worker, const struct place *place, uint32_t offset)
-{
-    unsigned char *written = place->array->written;
-    const uint32_t end = offset + place->kind.bytes;
-    for (uint32_t word = offset / CPU_WORD; word * CPU_WORD < end; word++) {
-        if (place->kind.way == CPU_STORE)
-            __atomic_store_n(&written[word], 1, __ATOMIC_RELAXED);
-        else if (!__atomic_load_n(&written[word], __ATOMIC_RELAXED))
-            stop_unwritten(place, offset);
-    }
-    (place->kind.way == CPU_LOAD ? worker->read_bytes
-                                 : worker->written_bytes)[cpu_now.number] += place->kind.bytes;
+    struct worker *worker = cpu_worker;
+    struct place *last = worker->last, *const before = last->after[0];
+    if (is_place(last->after[1], at, site, file))
+        last->after[0] = last->after[1];
+    else
+        last->after[0] = place_find(worker, at, site, file);
+    last->after[1] = before;
+    worker->last = last->after[0];
+    cpu_access(at, site, file);
 }
 
 static void place_grow(struct place *place)
 {
     const uint32_t before = place->capacity, after = before ? 2 * before : 16;
-    uint32_t *offset = calloc((size_t)CPU_WARP * after, sizeof *offset);
+    uint32_t *offset = realloc(place->offset, (size_t)after * CPU_WARP * sizeof *offset);
     CHECK(offset, "no host memory for %u requests", after);
-    for (uint32_t lane = 0; lane < CPU_WARP && before > 0; lane++)
-        memcpy(offset + lane * after, place->offset + lane * before, before * sizeof *offset);
-    free(place->offset);
+    memset(offset + (size_t)before * CPU_WARP, 0,
+           (size_t)(after - before) * CPU_WARP * sizeof *offset);
     place->offset = offset;
     place->capacity = after;
 }
 
-/* The place has room for one more access of the running lane. */
-static __attribute__((noinline)) void place_prepare(struct worker *worker, struct place *place)
+/* The lane has run for long, or the place has no room for one more access of it. */
+static __attribute__((noinline)) void access_prepared(const void *at, uint64_t site,
+                                                      const char *file)
 {
-    if (!place->touched) {
-        place->touched = true;
+    struct worker *worker = cpu_worker;
+    if (worker->run_accesses >= PAUSE_ACCESSES)
+        cpu_pause(file, (int)(site >> 8 & 0xffffff));
+    struct place *place = worker->last;
+    if (place->room == 0)
         worker->touched_place[worker->touched++] = place;
-    }
     if (place->made[cpu_now.lane] == place->capacity)
         place_grow(place);
+    place->room = place->capacity;
+    cpu_access(at, site, file);
 }
 
 static __attribute__((noinline)) void stop_misaligned(const struct place *place,
@@ -175,37 +168,78 @@ static __attribute__((noinline)) void stop_misaligned(const struct place *place,
 {
     cpu_stop(place->at.file, place->at.line,
              "%s of %d bytes at %" PRIu64 " bytes after the start of %s: not a multiple%s",
-             verbs[place->kind.way], place->kind.bytes, offset,
-             place->kind.shared ? "shared memory" : place->array->name,
+             verbs[place->kind.way], place->kind.bytes, offset, place->array->name,
              cpu_called_at(&place->at).text);
 }
 
-/* Short, and what is rare in functions of its own: everything waits for this one. */
-void cpu_access(const void *at, struct cpu_kind kind, const char *file, int line, int origin)
+static __attribute__((noinline)) void stop_unwritten(const struct place *place, uint32_t offset)
+{
+    cpu_stop(place->at.file, place->at.line,
+             "%s of element %u of %s, which nobody has written%s", verbs[place->kind.way],
+             offset / (uint32_t)place->kind.bytes, place->array->name,
+             cpu_called_at(&place->at).text);
+}
+
+/* Blocks on other OpenMP threads may look at the same words. */
+static inline void access_hbm(struct worker *worker, const struct place *place, uint32_t offset,
+                              uint64_t site)
+{
+    const uint32_t bytes = site >> 3 & 31;
+    const enum cpu_way way = (enum cpu_way)(site & (CPU_SITE_SHARED - 1));
+    if (cpu_options.step_log)
+        (way == CPU_LOAD ? worker->read_bytes : worker->written_bytes)[cpu_now.number] += bytes;
+    for (uint32_t word = offset / CPU_WORD; word * CPU_WORD < offset + bytes; word++) {
+        if (way == CPU_STORE)
+            __atomic_store_n(&place->written[word], 1, __ATOMIC_RELAXED);
+        else if (!__atomic_load_n(&place->written[word], __ATOMIC_RELAXED))
+            return stop_unwritten(place, offset);
+    }
+}
+
+static inline void access_shared(struct worker *worker, const struct place *place,
+                                 uint32_t offset, uint64_t site)
+{
+    const uint32_t bytes = site >> 3 & 31;
+    bool read = (site & (CPU_SITE_SHARED - 1)) == CPU_LOAD;
+    for (uint32_t word = offset / CPU_WORD; read && word * CPU_WORD < offset + bytes; word++)
+        read = cpu_shared_read(worker, &place->words[word], place->number);
+    if (!read)
+        cpu_shared_check(worker, offset, place);
+}
+
+/* Everything waits for this one: what is rare is done by functions that it ends in, so that it
+ * needs no stack. */
+void cpu_access(const void *at, uint64_t site, const char *file)
 {
     struct worker *worker = cpu_worker;
-    if (worker->run_accesses++ == PAUSE_ACCESSES)
-        cpu_pause(file, line);
-    struct place *place = place_of(worker, (struct cpu_place){file, line, origin}, at, kind);
-    const char *start = kind.shared ? worker->shared : place->array->base;
-    const uint64_t offset = (uint64_t)((const char *)at - start);
-    if (offset & (uint64_t)(kind.bytes - 1))
-        stop_misaligned(place, offset);
-    if (!kind.shared)
-        access_hbm(worker, place, (uint32_t)offset);
-    else if (kind.way != CPU_LOAD || kind.bytes > CPU_WORD ||
-             !cpu_shared_read_again(worker, (uint32_t)offset))
-        cpu_shared_check(worker, (uint32_t)offset, place);
-    const uint32_t lane = (uint32_t)cpu_now.lane;
-    if (place->made[lane] == place->capacity || !place->touched)
-        place_prepare(worker, place);
-    place->offset[lane * place->capacity + place->made[lane]++] = (uint32_t)offset;
+    struct place *place = worker->last;
+    if (!is_place(place, at, site, file)) {
+        place = place->after[0];
+        if (!is_place(place, at, site, file))
+            return access_elsewhere(at, site, file);
+        worker->last = place;
+    }
+    const uint32_t lane = (uint32_t)cpu_now.lane, made = place->made[lane];
+    if (made == place->room || worker->run_accesses >= PAUSE_ACCESSES)
+        return access_prepared(at, site, file);
+    const uint64_t offset = (uint64_t)((const char *)at - place->base);
+    if (offset & ((site >> 3 & 31) - 1))
+        return stop_misaligned(place, offset);
+    worker->run_accesses++;
+    place->made[lane] = made + 1;
+    place->offset[made * CPU_WARP + lane] = (uint32_t)offset;
+    if (site & CPU_SITE_SHARED)
+        access_shared(worker, place, (uint32_t)offset, site);
+    else
+        access_hbm(worker, place, (uint32_t)offset, site);
 }
 
 void cpu_requests_begin(struct worker *worker)
 {
-    worker->place[0] =
-        (struct place){.array = &nothing, .after = {&worker->place[0], &worker->place[0]}};
+    worker->place[0] = (struct place){.array = &nothing,
+                                      .offset = worker->place[0].offset,
+                                      .capacity = worker->place[0].capacity,
+                                      .after = {&worker->place[0], &worker->place[0]}};
     worker->places = 1;
     worker->touched = 0;
     worker->last = &worker->place[0];
@@ -214,20 +248,14 @@ void cpu_requests_begin(struct worker *worker)
 
 /* The n-th accesses of the lanes at a place. */
 struct request {
-    uint32_t active; /* bit k: lane k takes part */
-    uint32_t offset[CPU_WARP];
+    uint32_t active;        /* bit k: lane k takes part */
+    const uint32_t *offset; /* [CPU_WARP]; any number for other lanes */
 };
 
-static void gather(struct request *request, const struct place *place, uint32_t n)
-{
-    const uint32_t *offset = place->offset + n;
-    uint32_t active = 0;
-    for (uint32_t lane = 0; lane < CPU_WARP; lane++, offset += place->capacity) {
-        active |= (uint32_t)(n < place->made[lane]) << lane;
-        request->offset[lane] = *offset; /* of some earlier access, if the lane has none */
-    }
-    request->active = active;
-}
+/* What a request costs: sectors of HBM, passes over the banks of shared memory. */
+struct cost {
+    int sectors, wavefronts, least_wavefronts;
+};
 
 /* Distinct sectors. No element lies across a sector's edge. */
 static int sectors_of(const struct request *request)
@@ -247,44 +275,84 @@ static int sectors_of(const struct request *request)
     return ascending ? sectors : sectors_of_request(address, active);
 }
 
-static void add_request(struct place *place, const struct request *request)
+static struct cost cost_of(const struct place *place, const struct request *r)
+{
+    const int bytes = place->kind.bytes;
+    const bool is_load = place->kind.way == CPU_LOAD;
+    struct cost cost = {0};
+    if (place->kind.shared) {
+        cost.wavefronts = bank_wavefronts(r->offset, r->active, bytes, is_load);
+        cost.least_wavefronts =
+            cost.wavefronts == 1 ? 1
+                                 : bank_least_wavefronts(r->offset, r->active, bytes, is_load);
+    } else {
+        cost.sectors = sectors_of(r);
+    }
+    return cost;
+}
+
+/* Does the request cost what the one before it at the place did? All of its accesses lie as far
+ * from that one's, by whole sectors; banks repeat sooner. */
+static bool costs_the_same(const struct request *r, const struct request *before)
+{
+    const uint32_t *a = r->offset, *b = before->offset;
+    const uint32_t shift = a[0] - b[0];
+    uint32_t other = 0;
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        other |= (a[lane] - b[lane]) ^ shift;
+    return other == 0 && r->active == before->active && shift % SECTOR_BYTES == 0;
+}
+
+static void add_request(struct place *place, const struct request *request,
+                        const struct cost *cost)
 {
     struct cpu_traffic *sum = &place->traffic;
-    const int lanes = __builtin_popcount(request->active), bytes = place->kind.bytes;
-    const bool is_load = place->kind.way == CPU_LOAD;
+    const int lanes = __builtin_popcount(request->active);
     sum->requests++;
     sum->accesses += lanes;
-    sum->bytes += (int64_t)lanes * bytes;
-    if (place->kind.shared) {
-        const int passes = bank_wavefronts(request->offset, request->active, bytes, is_load);
-        sum->wavefronts += passes;
-        sum->least_wavefronts +=
-            passes == 1
-                ? 1
-                : bank_least_wavefronts(request->offset, request->active, bytes, is_load);
-    } else {
-        sum->sectors += sectors_of(request);
+    sum->bytes += (int64_t)lanes * place->kind.bytes;
+    sum->sectors += cost->sectors;
+    sum->wavefronts += cost->wavefronts;
+    sum->least_wavefronts += cost->least_wavefronts;
+}
+
+static struct request request_of(const struct place *place, uint32_t n, uint32_t fewest)
+{
+    struct request request = {0xffffffff, place->offset + (size_t)n * CPU_WARP};
+    if (n < fewest)
+        return request;
+    request.active = 0;
+    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
+        request.active |= (uint32_t)(n < place->made[lane]) << lane;
+    return request;
+}
+
+static void merge_place(struct place *place)
+{
+    uint32_t most = 0, fewest = UINT32_MAX, least = UINT32_MAX;
+    struct request before = {0};
+    struct cost cost;
+    for (int lane = 0; lane < CPU_WARP; lane++) {
+        const uint32_t made = place->made[lane];
+        most = made > most ? made : most;
+        fewest = made < fewest ? made : fewest;
+        least = made - 1 < least ? made - 1 : least; /* without those that were never here */
     }
+    place->uneven |= most > least + 2;
+    for (uint32_t n = 0; n < most; n++) {
+        const struct request request = request_of(place, n, fewest);
+        if (n == 0 || !costs_the_same(&request, &before))
+            cost = cost_of(place, &request);
+        add_request(place, &request, &cost);
+        before = request;
+    }
+    memset(place->made, 0, sizeof place->made);
+    place->room = 0;
 }
 
 void cpu_requests_merge(struct worker *worker)
 {
-    for (int n = 0; n < worker->touched; n++) {
-        struct place *place = worker->touched_place[n];
-        uint32_t most = 0, least = UINT32_MAX;
-        for (int lane = 0; lane < CPU_WARP; lane++) {
-            most = place->made[lane] > most ? place->made[lane] : most;
-            /* those that were never here took another way */
-            least = place->made[lane] - 1 < least ? place->made[lane] - 1 : least;
-        }
-        place->uneven |= most > least + 2;
-        for (uint32_t k = 0; k < most; k++) {
-            struct request request;
-            gather(&request, place, k);
-            add_request(place, &request);
-        }
-        memset(place->made, 0, sizeof place->made);
-        place->touched = false;
-    }
+    for (int n = 0; n < worker->touched; n++)
+        merge_place(worker->touched_place[n]);
     worker->touched = 0;
 }

@@ -74,22 +74,17 @@ void *cpu_shared_static(const char *name, int64_t bytes, int key)
     return next;
 }
 
-/* Where in its array the place's access to the word lies, in elements of 4 bytes. */
-static int64_t element_of(const struct place *place, uint32_t word)
-{
-    return word - (place->array->base - cpu_worker->shared) / CPU_WORD;
-}
-
-/* who did what at that place, unordered with the running thread's access to the word. */
+/* who did what at that place, unordered with the running thread's access to the word, one of
+ * the array. */
 static void stop_race(const struct place *place, uint32_t word, const char *who,
                       const char *what, unsigned at, const char *missing)
 {
     const struct place *theirs = &cpu_worker->place[at];
     cpu_stop(place->at.file, place->at.line,
-             "race: %s element %" PRId64 " of %s, which %s %s at %s:%d%s, no %s between%s",
-             place->kind.way == CPU_LOAD ? "reads" : "writes", element_of(place, word),
-             place->array->name, who, what, cpu_path(theirs->at.file), theirs->at.line,
-             cpu_called_at(&theirs->at).text, missing, cpu_called_at(&place->at).text);
+             "race: %s element %u of %s, which %s %s at %s:%d%s, no %s between%s",
+             place->kind.way == CPU_LOAD ? "reads" : "writes", word, place->array->name, who,
+             what, cpu_path(theirs->at.file), theirs->at.line, cpu_called_at(&theirs->at).text,
+             missing, cpu_called_at(&place->at).text);
 }
 
 static const char *thread_text(unsigned number)
@@ -132,8 +127,8 @@ static void stop_read(const struct place *place, uint32_t n, const struct word *
 static void stop_unwritten(const struct place *place, uint32_t n)
 {
     cpu_stop(place->at.file, place->at.line,
-             "reads element %" PRId64 " of %s, which nobody has written%s",
-             element_of(place, n), place->array->name, cpu_called_at(&place->at).text);
+             "reads element %u of %s, which nobody has written%s", n, place->array->name,
+             cpu_called_at(&place->at).text);
 }
 
 /* Has nothing ordered the word's last write, by another thread, before now? */
@@ -142,26 +137,6 @@ static inline bool written_beside(const struct worker *worker, const struct word
 {
     return word->write_stamp >= worker->epoch_stamp && word->writer != self &&
            (word->write_stamp == worker->stamp || word->writer / CPU_WARP != self / CPU_WARP);
-}
-
-static inline void note_read(const struct worker *worker, struct word *word, unsigned self,
-                             unsigned place)
-{
-    const unsigned warp = self / CPU_WARP;
-    if (word->read_stamp != worker->stamp) {
-        if (word->read_stamp < worker->epoch_stamp) {
-            word->read_warp = warp;
-            word->read_by_others = 0;
-            word->read_place = place;
-        } else if (word->read_warp != warp) {
-            word->read_by_others = 1;
-        } else {
-            word->read_place = place;
-        }
-        word->read_stamp = worker->stamp;
-        word->read_lanes = 0;
-    }
-    word->read_lanes |= 1u << self % CPU_WARP;
 }
 
 static inline void check_reads(const struct worker *worker, const struct word *word, uint32_t n,
@@ -190,17 +165,17 @@ static inline bool write_stays(const struct worker *worker, const struct word *w
 void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place *place)
 {
     const unsigned self = (unsigned)cpu_now.number;
-    const enum cpu_way way = (enum cpu_way)place->kind.way;
-    const uint32_t end = offset + place->kind.bytes;
+    const enum cpu_way way = place->kind.way;
+    const uint32_t end = offset + (uint32_t)place->kind.bytes;
     for (uint32_t n = offset / CPU_WORD; n * CPU_WORD < end; n++) {
-        struct word *word = &worker->words[n];
+        struct word *word = &place->words[n];
         if (way != CPU_STORE && word->write_stamp < worker->block_stamp)
             stop_unwritten(place, n);
         if (written_beside(worker, word, self) &&
             (way != CPU_REDUCE || worker->place[word->write_place].kind.way != CPU_REDUCE))
             stop_written(place, n, word);
         if (way == CPU_LOAD) {
-            note_read(worker, word, self, place->number);
+            cpu_shared_note_read(worker, word, place->number);
             continue;
         }
         check_reads(worker, word, n, place, self);

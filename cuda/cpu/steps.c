@@ -45,6 +45,8 @@ static struct step *append(struct step_list *list)
 
 void cpu_steps_block(struct worker *worker)
 {
+    if (!cpu_options.step_log)
+        return;
     if (!worker->steps) {
         worker->steps = calloc(1, sizeof *worker->steps);
         CHECK(worker->steps, "no host memory for steps");

@@ -22,19 +22,32 @@ struct cpu_array {
     int key;                /* static shared memory only */
 };
 
-/* A place of the kernel, with the accesses there that are not requests yet. */
+/* What is done at a place. */
+struct cpu_kind {
+    enum cpu_way way;
+    bool shared;
+    int bytes;
+};
+
+/* A place of the kernel, with the accesses there that are not requests yet. What every access
+ * looks at comes first. */
 struct place {
+    uint64_t site; /* with file: which place this is, see cpu_site() */
+    const char *file;
+    const char *base;        /* of the array */
+    uint64_t last;           /* offset of the last element in it */
+    unsigned char *written;  /* the array's, in HBM */
+    struct word *words;      /* of the array, in shared memory */
+    uint32_t *offset;        /* [capacity][CPU_WARP] of each access in the array; owned */
+    uint32_t room;           /* accesses of a lane that fit in there; 0: before the first one */
+    uint8_t number;          /* of the worker's places */
+    uint32_t made[CPU_WARP]; /* accesses, by lane */
+    struct place *after[2];  /* that followed when this was last left, and the time before */
     struct cpu_place at;
     struct cpu_kind kind;
     const struct cpu_array *array;
-    struct place *after[2];  /* that followed when this was last left, and the time before */
-    uint8_t number;          /* of the worker's places */
-    bool touched;            /* has accesses */
-    bool uneven;             /* see struct cpu_line */
-    uint32_t made[CPU_WARP]; /* accesses, by lane */
     uint32_t capacity;
-    uint32_t *offset; /* [CPU_WARP][capacity] of each: in the array; of shared memory: from its
-                         start. Owned. */
+    bool uneven; /* see struct cpu_line */
     struct cpu_traffic traffic;
 };
 
@@ -99,17 +112,36 @@ void cpu_requests_merge(struct worker *worker);
 /* shared.c */
 void cpu_shared_make(struct worker *worker);
 void cpu_shared_block(struct worker *worker, size_t dynamic_bytes); /* a block begins */
-/* Is the access right: written before, no race? */
+/* Is the access right: written before, no race? offset: in the place's array. */
 void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place *place);
-/* The same in short, for a load of one word that was written before the last barrier and is
- * read again in this stretch of the warp, as most are: false if it is none of those. */
-static inline bool cpu_shared_read_again(struct worker *worker, uint32_t offset)
+/* The running lane reads the word. */
+static inline void cpu_shared_note_read(const struct worker *worker, struct word *word,
+                                        unsigned place)
 {
-    struct word *word = &worker->words[offset / CPU_WORD];
-    if (word->read_stamp != worker->stamp ||
-        word->write_stamp - worker->block_stamp >= worker->epoch_stamp - worker->block_stamp)
-        return false;
+    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    if (word->read_stamp != worker->stamp) {
+        if (word->read_stamp < worker->epoch_stamp) {
+            word->read_warp = warp;
+            word->read_by_others = 0;
+            word->read_place = place;
+        } else if (word->read_warp != warp) {
+            word->read_by_others = 1;
+        } else {
+            word->read_place = place;
+        }
+        word->read_stamp = worker->stamp;
+        word->read_lanes = 0;
+    }
     word->read_lanes |= 1u << cpu_now.lane;
+}
+/* The same in short, for a load of a word that the block wrote before its last barrier, as most
+ * are: false if it is none. */
+static inline bool cpu_shared_read(const struct worker *worker, struct word *word,
+                                   unsigned place)
+{
+    if (word->write_stamp - worker->block_stamp >= worker->epoch_stamp - worker->block_stamp)
+        return false;
+    cpu_shared_note_read(worker, word, place);
     return true;
 }
 /* A warp goes on after a wait that orders memory; all warps have reached a barrier. */
