@@ -13,6 +13,7 @@ OPENBLAS_PREFIX ?=
 CMOCKA_PREFIX ?=
 CJSON_PREFIX ?=
 RANDOM123_PREFIX ?=
+LIBPNG_PREFIX ?=
 # SANITIZE=address,undefined builds everything with those sanitizers.
 SANITIZE ?=
 # UNCOUNTED=1 compiles the counters out, to measure what they cost: see bench.
@@ -48,6 +49,15 @@ CJSON_LIBS ?= $(call prefix_libs,$(CJSON_PREFIX)) -lcjson
 CMOCKA_CFLAGS ?= $(call prefix_cflags,$(CMOCKA_PREFIX))
 CMOCKA_LIBS ?= $(call prefix_libs,$(CMOCKA_PREFIX)) -lcmocka
 RANDOM123_CFLAGS ?= $(call prefix_cflags,$(RANDOM123_PREFIX))
+ifeq ($(LIBPNG_PREFIX),)
+libpng_cflags := $(call pkg,--cflags,libpng)
+libpng_libs := $(or $(call pkg,--libs,libpng),-lpng)
+LIBPNG_CFLAGS ?= $(libpng_cflags)
+LIBPNG_LIBS ?= $(libpng_libs)
+else
+LIBPNG_CFLAGS ?= $(call prefix_cflags,$(LIBPNG_PREFIX))
+LIBPNG_LIBS ?= $(call prefix_libs,$(LIBPNG_PREFIX)) -lpng
+endif
 
 # No warnings: instrumented code looks worse to the compilers than it is, and the plain builds warn.
 sanitize_flags = $(if $(SANITIZE),-fsanitize=$(SANITIZE) -fno-sanitize-recover=all \
@@ -63,12 +73,14 @@ LESSON_CFLAGS = -DFLASHLAB_ROOT='"$(CURDIR)"' \
 TEST_CFLAGS = -Itests -DFLASHLAB_TOOL='"$(abspath $(BUILD))/flashlab"' $(CMOCKA_CFLAGS)
 # The flags of one source file.
 flags_of = $(ALL_CFLAGS) $(if $(filter lessons/%,$(1)),$(LESSON_CFLAGS)) \
-           $(if $(filter tests/%,$(1)),$(TEST_CFLAGS))
+           $(if $(filter lessons/vit/%,$(1)),$(LIBPNG_CFLAGS)) $(if $(filter tests/%,$(1)),$(TEST_CFLAGS))
 
 SIM_SOURCES := $(wildcard sim/core/*.c sim/ops/*.c sim/kernels/*.c sim/models/*.c)
 # With what the GPU side and a machine without a GPU share.
 COMMON_SOURCES := $(wildcard lessons/common/*.c) cuda/observation.c cuda/counter_names.c \
                   cuda/refusals.c
+# What lesson 04 has for itself: nothing else needs libpng.
+VIT_SOURCES := $(wildcard lessons/vit/*.c)
 TOOL_SOURCES := $(wildcard lessons/flashlab*.c)
 LESSON_SOURCES := $(wildcard lessons/[0-9]*.c)
 TEST_SOURCES := $(wildcard tests/test_*.c)
@@ -111,12 +123,14 @@ plots: $(LESSONS) | $(BUILD)/have/gnuplot ## draw every lesson's figures, PNG an
 	@python3 tests/check_plots.py --self-test
 	@python3 tests/check_plots.py $(FIGURES) $(notdir $(LESSONS))
 
-# traffic_*: the lessons' own problem; steps_*: one whose steps are few enough to keep.
+# traffic_*: the lessons' own problem; vit_*: that of lesson 04; steps_*: one whose steps are few enough to keep.
 RECORDED = naive standard flash1 flash2
 recordings: $(BUILD)/flashlab cuda ## record on this machine's GPU what lessons show without one
 	@set -e; for name in $(RECORDED); do \
 	    $(BUILD)/flashlab record --algorithm $$name \
 	        --recording lessons/recordings/traffic_$$name.json; \
+	    $(BUILD)/flashlab record --algorithm $$name --heads-q 12 --seqlen 196 \
+	        --recording lessons/recordings/vit_$$name.json; \
 	done; for name in $(filter-out naive,$(RECORDED)); do \
 	    $(BUILD)/flashlab record --algorithm $$name --seqlen 256 --steps \
 	        --recording lessons/recordings/steps_$$name.json; \
@@ -163,8 +177,8 @@ format: ## format all C sources in place
 format-check: ## fail if clang-format would change anything
 	@$(CLANG_FORMAT) --dry-run -Werror $(FORMATTED)
 
-TIDIED := $(SIM_SOURCES) $(BENCH_SOURCES) $(COMMON_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES) \
-          $(TEST_SOURCES) $(TEST_COMMON_SOURCES) $(FUZZ_SOURCES) $(wildcard tests/cpu/*.c cuda/cpu/*.c)
+TIDIED := $(SIM_SOURCES) $(BENCH_SOURCES) $(COMMON_SOURCES) $(VIT_SOURCES) $(TOOL_SOURCES) \
+          $(LESSON_SOURCES) $(TEST_SOURCES) $(TEST_COMMON_SOURCES) $(FUZZ_SOURCES) $(wildcard tests/cpu/*.c cuda/cpu/*.c)
 tidy_flags = $(if $(filter cuda/cpu/%,$(1)),$(CPU_CFLAGS),$(call flags_of,$(1)))
 tidy: $(patsubst %.c,$(BUILD)/tidy/%.ok,$(TIDIED)) ## run clang-tidy, its warnings are errors
 # A file is checked again when any header has changed: there are few, and no list of who uses which.
@@ -201,7 +215,8 @@ $(LIBRARY): $(call object,$(SIM_SOURCES)) $(MACHINE_TABLE)
 	@$(AR) rcs $@ $^
 
 # What objects were built with: they are rebuilt when the compiler or a flag changes.
-$(BUILD)/flags: export FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(LESSON_CFLAGS) $(TEST_CFLAGS) $(ALL_LIBS)
+$(BUILD)/flags: export FLAGS_NOW := $(CC) $(ALL_CFLAGS) $(LESSON_CFLAGS) $(TEST_CFLAGS) $(ALL_LIBS) \
+                                   $(LIBPNG_CFLAGS) $(LIBPNG_LIBS)
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' "$$FLAGS_NOW" | cmp -s - $@ || printf '%s\n' "$$FLAGS_NOW" >$@
@@ -210,13 +225,14 @@ $(BUILD)/flags: FORCE
 # slashes written as --.
 $(BUILD)/have/%: $(BUILD)/flags | $(BUILD)/have/compiler
 	@echo '#include <$(subst --,/,$*)>' | \
-	    $(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) -x c -E - >/dev/null 2>&1 || \
+	    $(CC) $(ALL_CFLAGS) $(TEST_CFLAGS) $(LIBPNG_CFLAGS) -x c -E - >/dev/null 2>&1 || \
 	    { echo "<$(subst --,/,$*)> not found: apt-get install $(package_of_$*)"; exit 1; }
 	@touch $@
 package_of_cblas.h = libopenblas-dev, or set OPENBLAS_PREFIX
 package_of_cjson--cJSON.h = libcjson-dev, or set CJSON_PREFIX
 package_of_cmocka.h = libcmocka-dev, or set CMOCKA_PREFIX
 package_of_Random123--philox.h = librandom123-dev, or set RANDOM123_PREFIX
+package_of_png.h = libpng-dev, or set LIBPNG_PREFIX
 $(BUILD)/have/compiler: $(BUILD)/flags
 	@mkdir -p $(@D)
 	@command -v $(CC) >/dev/null || { echo "$(CC) not found: apt-get install gcc"; exit 1; }
@@ -230,7 +246,8 @@ $(BUILD)/have/gnuplot:
 have = $(addprefix $(BUILD)/have/,$(1))
 random123 := $(if $(wildcard sim/core/random.c),Random123--philox.h)
 $(call object,$(SIM_SOURCES) $(BENCH_SOURCES)): | $(call have,cblas.h $(random123))
-$(call object,$(COMMON_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES)): | $(call have,cjson--cJSON.h)
+$(call object,$(COMMON_SOURCES) $(VIT_SOURCES) $(TOOL_SOURCES) $(LESSON_SOURCES)): | $(call have,cjson--cJSON.h)
+$(call object,lessons/vit/image_png.c): | $(call have,png.h)
 $(call object,$(TEST_SOURCES) $(TEST_COMMON_SOURCES)): | $(call have,cmocka.h cjson--cJSON.h)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
@@ -238,7 +255,12 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@echo "  CC $<"
 	@$(CC) $(call flags_of,$<) -MMD -MP -c $< -o $@
 
-link = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS)
+# Objects first: libraries give only what is still missing when their turn comes.
+link = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) $(filter %.o,$^) $(filter %.a,$^) \
+       $(EXTRA_LIBS) $(ALL_LIBS)
+vit_programs = $(BUILD)/lessons/04_vit $(BUILD)/tests/test_image $(BUILD)/tests/test_vit $(BUILD)/fuzzers/image
+$(vit_programs): $(call object,$(VIT_SOURCES))
+$(vit_programs): EXTRA_LIBS = $(LIBPNG_LIBS)
 
 # CPU_LIBRARY, the CUDA kernels on the CPU, is made by cuda/cpu/cpu.mk; they use the core too.
 $(BUILD)/flashlab: $(call object,$(TOOL_SOURCES) $(COMMON_SOURCES)) $(CPU_LIBRARY) $(LIBRARY)
@@ -265,8 +287,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "Variables: BUILD (where to build), CC, CFLAGS, ARCH_FLAGS, SANITIZE, FUZZ_SECONDS,"
-	@echo "OPENBLAS_PREFIX, CJSON_PREFIX, CMOCKA_PREFIX, RANDOM123_PREFIX. Objects are rebuilt when"
-	@echo "flags change; keep two builds apart with two BUILDs: make CC=clang BUILD=build/clang"
+	@echo "OPENBLAS_PREFIX, CJSON_PREFIX, CMOCKA_PREFIX, RANDOM123_PREFIX, LIBPNG_PREFIX. Objects are"
+	@echo "rebuilt when flags change; keep two builds apart with two BUILDs: make CC=clang BUILD=build/clang"
 
 -include cuda/cuda.mk
 -include cuda/cpu/cpu.mk
