@@ -13,7 +13,7 @@ import xml.etree.ElementTree as ElementTree
 import zlib
 
 LEAST_INKED_ROWS = 0.2  # a blank canvas inks none; whether curves are drawn the SVG tells
-MARKS = ("path", "use", "polyline", "polygon", "circle", "rect", "text")
+MARKS = ("path", "use", "polyline", "polygon", "circle", "rect", "text", "image")
 
 
 def name(element):

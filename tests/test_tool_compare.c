@@ -25,7 +25,8 @@
 
 static const char *const recordings[] = {"traffic_naive",  "traffic_standard", "traffic_flash1",
                                          "traffic_flash2", "steps_standard",   "steps_flash1",
-                                         "steps_flash2"};
+                                         "steps_flash2",   "vit_naive",        "vit_standard",
+                                         "vit_flash1",     "vit_flash2"};
 
 static void copy_recording(const struct workplace *place, const char *name)
 {

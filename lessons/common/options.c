@@ -45,6 +45,8 @@ static const struct {
     [OPTION_SHARED] = {"shared", "N", "bytes of shared memory of a block"},
     [OPTION_GPU] = {"gpu", NULL, "run the CUDA kernels on this machine's GPU"},
     [OPTION_CPU] = {"cpu", NULL, "run the CUDA kernels' source on this CPU, observed"},
+    [OPTION_IMAGE] = {"image", "FILE", "a picture: PNG, or PPM (P6, P3)"},
+    [OPTION_PATCH] = {"patch", "R,C", "the patch that looks: row,column or a number, from 0"},
     [OPTION_RECORDING] = {"recording", "FILE",
                           "a GPU's run: compare reads it, record writes it"},
     [OPTION_NCU] = {"ncu", "FILE", "counters from `ncu --csv` instead of the run itself"},
@@ -211,6 +213,10 @@ static const char **name_of(struct options *o, enum option_id id)
         return &o->k;
     case OPTION_V:
         return &o->v;
+    case OPTION_IMAGE:
+        return &o->image;
+    case OPTION_PATCH:
+        return &o->patch;
     case OPTION_OUT:
         return &o->out;
     case OPTION_TRACE:

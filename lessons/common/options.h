@@ -52,6 +52,8 @@ enum option_id {
     OPTION_SHARED,
     OPTION_GPU,
     OPTION_CPU,
+    OPTION_IMAGE,
+    OPTION_PATCH,
     OPTION_RECORDING,
     OPTION_NCU,
     OPTION_SEED,
@@ -100,6 +102,8 @@ struct options {
     struct simulation simulation;
     struct machine own_machine;           /* the one of --machine FILE */
     const char *q, *k, *v;                /* .npy files */
+    const char *image;                    /* .png or .ppm file */
+    const char *patch;                    /* of the image: "row,column", or a number */
     const char *out;                      /* directory */
     const char *trace;                    /* JSON Lines file */
     const char *csv;                      /* file */
