@@ -30,9 +30,9 @@ struct score_numbers {
 
 struct score_numbers attention_map_scores(const struct heads *h);
 
-/* The average angle between rows that a head keeps: the root of the mean square difference of
- * the cosine of two queries of a head and that of the same two rows of x (tokens, width), over
- * all pairs and heads. Rows of length 0 count as at right angles to all. */
+/* How well heads keep angles: the root of the mean square difference of the cosine of two
+ * queries of a head and that of the same two rows of x (tokens, width), over all pairs and
+ * heads. Rows of length 0 count as at right angles to all. */
 double attention_map_angle_error(const struct heads *h, const float *x, int width);
 
 #endif

@@ -62,8 +62,7 @@ enum { LEVELS = 10 };
 static char shade(double value, double largest)
 {
     static const char of[LEVELS + 1] = " .:-=+*#%@";
-    const int level = (int)(value / largest * LEVELS);
-    return of[level < LEVELS ? level : LEVELS - 1];
+    return of[largest > 0 ? (int)fmin(value / largest * LEVELS, LEVELS - 1) : 0];
 }
 
 /* Of all but the patch that looks, which would outshine the rest. */
@@ -116,6 +115,12 @@ struct row_errors {
     double sum, other;
 };
 
+/* NaN if either is. */
+static double larger(double a, double b)
+{
+    return a > b || isnan(a) ? a : b;
+}
+
 static struct row_errors check_rows(const struct heads *h, const float *lse, const float *other)
 {
     struct row_errors errors = {0};
@@ -129,11 +134,10 @@ static struct row_errors check_rows(const struct heads *h, const float *lse, con
                     ((size_t)head * (size_t)h->tokens + (size_t)query) * (size_t)h->tokens +
                     (size_t)key;
                 sum += row[key];
-                if (other && !(fabs(row[key] - (double)other[at]) <= errors.other))
-                    errors.other = fabs(row[key] - (double)other[at]);
+                if (other)
+                    errors.other = larger(errors.other, fabs(row[key] - (double)other[at]));
             }
-            if (!(fabs(sum - 1) <= errors.sum))
-                errors.sum = fabs(sum - 1);
+            errors.sum = larger(errors.sum, fabs(sum - 1));
         }
     return errors;
 }
@@ -214,7 +218,7 @@ static void say_maps(struct lesson *l, const struct vit *vit, const struct vit_m
 {
     const double *trained = maps->trained + 1; /* after the class token */
     lesson_say(l,
-               "\nWhat patch %d,%d looks at, P averaged over the heads, darker is more\n"
+               "\nWhat patch %d,%d looks at, P averaged over the heads, denser is more\n"
                "(--plot draws it beside the picture):\n\n",
                vit->patch / VIT_GRID, vit->patch % VIT_GRID);
     draw_maps(l, maps->alike, vit_is_trained(vit) ? trained : NULL, vit->patch);

@@ -95,7 +95,8 @@ enum status vit_claim_scale(struct lesson *l, const struct vit *vit, struct erro
     lesson_claim_error(l, "Random rows: the variance of q.k is d, at every d", allowed,
                        most.plain);
     lesson_claim_error(l, "Scaled, it is 1 at every d", allowed, most.scaled);
-    /* of weights exp(s), s normal of variance 1: ln N + 1/2 - 1 */
+    /* Of weights exp(s), s normal of variance 1, it is ln N + 1/2 - 1. Rows are not equally
+     * long and N is finite: 2 % of ln N is allowed. */
     lesson_claim_error(l, "and the entropy is ln N - 1/2, whatever d is", 0.1, most.entropy);
     return STATUS_OK;
 }

@@ -16,6 +16,7 @@ WIDTH, HEIGHT = 16, 18
 
 
 def colour(x, y):
+    """Red, green and blue, 8 bits each."""
     return 16 * x, 14 * y, 7 * (x + y)
 
 
@@ -25,6 +26,7 @@ def rows(pixel):
 
 
 def write(name, pixel, **options):
+    """Write a picture in the given kind of PNG."""
     with open(HERE / name, "wb") as file:
         png.Writer(WIDTH, HEIGHT, compression=9, **options).write(file, rows(pixel))
 
@@ -35,6 +37,7 @@ def alpha(x):
 
 
 def main():
+    """Write all of them."""
     write("rgb.png", colour, greyscale=False)
     write("interlaced.png", colour, greyscale=False, interlace=True)
     write("rgb16.png", lambda x, y: [257 * c for c in colour(x, y)], greyscale=False, bitdepth=16)
