@@ -53,8 +53,9 @@ double float64_largest_error(const struct attention *a, const float *o, const do
     double largest = 0;
     for (size_t i = 0; i < count; i++) {
         const double error = fabs((double)o[i] - reference[i]);
-        if (!(error <= largest))
-            largest = error;
+        if (isnan(error))
+            return error;
+        largest = error > largest ? error : largest;
     }
     return largest;
 }
