@@ -95,7 +95,7 @@ $(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
 CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_%, \
                     $(wildcard cuda/tests/*.c))) \
                     $(call object,$(foreach name,bits csv probe_list probes problem reference \
-                    tolerance vectors, \
+                    tolerance transpositions vectors, \
                     tests/common/$(name).c))
 
 $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY) $(LIBRARY)
@@ -104,7 +104,7 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
 
 $(BUILD)/cuda/gpu_bench: EXTRA_LIBS = -lcublas
-$(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu)
+$(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
 

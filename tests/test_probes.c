@@ -3,7 +3,8 @@
  *
  * Protects: sectors of global loads and stores of 4, 8 and 16 bytes (strides, misalignment,
  * order, broadcasts, random addresses, few lanes), and passes over shared memory's banks of
- * loads, stores and ldmatrix (strides, padded and swizzled tiles), equal in every row.
+ * loads, stores and ldmatrix (strides, padded and swizzled tiles), equal in every row; and all
+ * of these of whole transpositions (strided, through bare, padded and swizzled tiles, ragged).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,8 +13,11 @@
 
 #include <cmocka.h>
 
+#include <string.h>
+
 #include "common/csv.h"
 #include "common/probes.h"
+#include "common/transpositions.h"
 #include "models/banks.h"
 #include "models/coalescing.h"
 
@@ -55,6 +59,24 @@ static int predicted(const struct probe *probe)
     }
 }
 
+/* What a transposition's requests add up to: sectors or passes, and instructions. */
+struct totals {
+    int64_t of[PROBE_ACCESSES], instructions[PROBE_ACCESSES];
+};
+
+static void add_request(void *context, const struct warp_request *r)
+{
+    struct totals *totals = context;
+    uint32_t offset[PROBE_LANES];
+    for (int lane = 0; lane < PROBE_LANES; lane++)
+        offset[lane] = (uint32_t)r->address[lane];
+    totals->instructions[r->access]++;
+    totals->of[r->access] +=
+        r->access == PROBE_GLOBAL_LOAD || r->access == PROBE_GLOBAL_STORE
+            ? coalesced_request(r->address, r->active, r->bytes).sectors
+            : bank_wavefronts(offset, r->active, r->bytes, r->access == PROBE_SHARED_LOAD);
+}
+
 /* The counter that belongs to each access, and that of its instructions: one is executed. */
 static const struct {
     const char *counter, *instructions;
@@ -84,6 +106,15 @@ static void check_probe(const struct csv *table, int row, const struct probe *pr
     }
 }
 
+/* Transpositions are the last rows. */
+static int first_transposition(const struct csv *table)
+{
+    int row = 0;
+    while (row < table->rows && strcmp(csv_text(table, row, "access"), "transposition") != 0)
+        row++;
+    return row;
+}
+
 static void test_every_probe_is_as_measured(void **state)
 {
     static struct csv table;
@@ -91,8 +122,8 @@ static void test_every_probe_is_as_measured(void **state)
     (void)state;
     csv_read(&table, PROBES);
     probe_list_fill(&list);
-    assert_int_equal(table.rows, list.count);
-    for (int row = 0; row < table.rows; row++) {
+    assert_int_equal(first_transposition(&table), list.count);
+    for (int row = 0; row < list.count; row++) {
         const struct probe probe = probe_of(&table, row), *listed = &list.probe[row];
         assert_true(probe.access == listed->access && probe.bytes == listed->bytes &&
                     probe.lanes == listed->lanes && probe.pattern == listed->pattern &&
@@ -102,10 +133,77 @@ static void test_every_probe_is_as_measured(void **state)
     csv_free(&table);
 }
 
+static void check_transposition(const struct csv *table, int row,
+                                const struct transposition *listed)
+{
+    enum transposition_kind kind;
+    struct totals totals = {0};
+    assert_true(transposition_parse(&kind, csv_text(table, row, "pattern")));
+    assert_true(kind == listed->kind && csv_int(table, row, "bytes") == listed->bytes &&
+                csv_int(table, row, "a") == listed->rows &&
+                csv_int(table, row, "b") == listed->cols);
+    transposition_walk(listed, add_request, &totals);
+    for (int k = 0; k < PROBE_ACCESSES; k++) {
+        const int64_t measured = csv_int(table, row, columns[k].counter);
+        if (measured != totals.of[k])
+            fail_msg("row %d: %s of %d bytes, %d x %d: %s: measured %d, predicted %d", row,
+                     transposition_name(kind), listed->bytes, listed->rows, listed->cols,
+                     columns[k].counter, (int)measured, (int)totals.of[k]);
+        if (columns[k].instructions)
+            assert_int_equal(csv_int(table, row, columns[k].instructions),
+                             totals.instructions[k]);
+    }
+}
+
+static void test_every_transposition_is_as_measured(void **state)
+{
+    static struct csv table;
+    int count;
+    const struct transposition *list = transposition_list(&count);
+    (void)state;
+    csv_read(&table, PROBES);
+    const int first = first_transposition(&table);
+    assert_int_equal(table.rows - first, count);
+    for (int i = 0; i < count; i++)
+        check_transposition(&table, first + i, &list[i]);
+    csv_free(&table);
+}
+
+/* Sectors and passes of a matrix of whole tiles, by hand: a request of 32 lanes of 4 bytes is 4
+ * sectors along a row, 32 down a column; down a column of a bare tile it passes 32 times. */
+static void test_whole_tiles_by_hand(void **state)
+{
+    static const struct {
+        enum transposition_kind kind;
+        int bytes, load_sectors, store_sectors, shared_loads, shared_stores;
+    } expected[] = {
+        {TRANSPOSE_STRIDED_STORE, 4, 4 * 32, 32 * 32, 0, 0},
+        {TRANSPOSE_STRIDED_LOAD, 4, 32 * 32, 4 * 32, 0, 0},
+        {TRANSPOSE_UNPADDED, 4, 4 * 32, 4 * 32, 32 * 32, 32},
+        {TRANSPOSE_PADDED, 4, 4 * 32, 4 * 32, 32, 32},
+        {TRANSPOSE_SWIZZLED, 4, 4 * 32, 4 * 32, 32, 32},
+        {TRANSPOSE_UNPADDED, 16, 16 * 8, 16 * 8, 8 * 32, 4 * 32},
+        {TRANSPOSE_PADDED, 16, 16 * 8, 16 * 8, 32, 32},
+        {TRANSPOSE_SWIZZLED, 16, 16 * 8, 16 * 8, 32, 32},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof expected / sizeof expected[0]; i++) {
+        const struct transposition t = {expected[i].kind, expected[i].bytes, 64, 96};
+        struct totals totals = {0};
+        transposition_walk(&t, add_request, &totals);
+        assert_int_equal(totals.of[PROBE_GLOBAL_LOAD], 6 * expected[i].load_sectors);
+        assert_int_equal(totals.of[PROBE_GLOBAL_STORE], 6 * expected[i].store_sectors);
+        assert_int_equal(totals.of[PROBE_SHARED_LOAD], 6 * expected[i].shared_loads);
+        assert_int_equal(totals.of[PROBE_SHARED_STORE], 6 * expected[i].shared_stores);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_probe_is_as_measured),
+        cmocka_unit_test(test_every_transposition_is_as_measured),
+        cmocka_unit_test(test_whole_tiles_by_hand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
