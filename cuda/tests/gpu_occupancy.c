@@ -16,6 +16,20 @@
 
 enum { SHARED_PER_SM = 228 * 1024, SHARED_STEP = 9001, RESERVED = 1024, SHARED_UNIT = 128 };
 
+/* The run that launches; NULL: a kernel that has no run. launch_prepare() does not pass it. */
+static const struct run *running;
+
+/* Which compiled size of a kernel, by the columns of the tables of times. */
+static void print_size(void)
+{
+    if (running && kernel_is_attention(running->kernel))
+        printf("%d,%d,", running->a.head_dim, running->a.block_q);
+    else if (running && running->kernel == KERNEL_MATMUL_TILED)
+        printf(",,%d", running->tile);
+    else
+        printf(",,");
+}
+
 /* A row: the resources of a launch, and the blocks that an SM holds of it. */
 static enum status print_row(const char *name, const void *kernel, int threads, int64_t dynamic,
                              struct error *error)
@@ -26,7 +40,9 @@ static enum status print_row(const char *name, const void *kernel, int threads, 
     CUDA_TRY(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, threads,
                                                            (size_t)dynamic),
              error);
-    printf("%s,%d,%d,%zu,%" PRId64 ",%d\n", name, threads, attributes.numRegs,
+    printf("%s,", name);
+    print_size();
+    printf(",%d,%d,%zu,%" PRId64 ",%d\n", threads, attributes.numRegs,
            attributes.sharedSizeBytes, dynamic, blocks);
     return STATUS_OK;
 }
@@ -48,7 +64,9 @@ static enum status print_run(struct run *run, struct error *error)
 {
     if (run_open(run, 0, error))
         return error->status;
+    running = run;
     const bool failed = run_launch(run, error) || stream_wait(NULL, error);
+    running = NULL;
     run_close(run);
     if (failed && error->status == STATUS_ON_CHIP_FULL)
         *error = (struct error){0};
@@ -146,7 +164,8 @@ int main(void)
 {
     struct error error = {0};
     if (!results_machine(stdout, "make gpu-occupancy", &error)) {
-        printf("kernel,threads,registers,static_shared,dynamic_shared,blocks\n");
+        printf("kernel,head_dim,block_q,tile,threads,registers,static_shared,dynamic_shared,"
+               "blocks\n");
         if (!print_our_kernels(&error))
             print_sized_kernels(&error);
     }
