@@ -36,13 +36,18 @@ static void begin_operation(struct warp *w, int64_t now, const struct latency_un
         w->ready = next == 0 ? w->result[slot] : now;
 }
 
-/* The warp that has been ready for the longest, among those with operations left, or NULL. */
-static struct warp *longest_ready(struct warp *all, const struct latency_warps *warps)
+/* The warp that begins next, from now on, or NULL when none has operations left. Oldest first:
+ * all that are ready by now are alike. */
+static struct warp *next_warp(struct warp *all, const struct latency_warps *warps, int64_t now)
 {
     struct warp *best = NULL;
-    for (int i = 0; i < warps->warps; i++)
-        if (all[i].begun < warps->operations && (!best || all[i].ready < best->ready))
+    for (int i = 0; i < warps->warps; i++) {
+        if (all[i].begun == warps->operations)
+            continue;
+        if (!best ||
+            (all[i].ready < best->ready && !(warps->oldest_first && best->ready <= now)))
             best = &all[i];
+    }
     return best;
 }
 
@@ -54,7 +59,7 @@ double latency_simulate(const struct latency_unit *unit, const struct latency_wa
     CHECK(warps->warps >= 1 && warps->warps <= LATENCY_MOST_WARPS, "%d warps", warps->warps);
     CHECK(warps->independent >= 1 && warps->independent <= LATENCY_MOST_INDEPENDENT,
           "%d independent operations", warps->independent);
-    while ((w = longest_ready(all, warps))) {
+    while ((w = next_warp(all, warps, free))) {
         const int64_t now = w->ready > free ? w->ready : free;
         begin_operation(w, now, unit, warps);
         free = now + unit->interval;

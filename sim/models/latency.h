@@ -4,7 +4,7 @@
  *   const struct latency_unit fma = {.latency = 4, .interval = 1};
  *   latency_in_flight_needed(&fma)          4: operations that keep it busy
  *   latency_rate(&fma, 2)                   0.5 operations a unit of time
- *   latency_simulate(&fma, &warps)          the same, by playing it through
+ *   latency_simulate(&fma, &warps)          the same, by playing it through to the end
  *
  * Little's law: operations in flight = rate * latency; and the unit begins no more than one in
  * each interval. Times are whole numbers of whatever unit the caller chooses.
@@ -38,11 +38,13 @@ struct latency_warps {
     int warps;       /* 1 to LATENCY_MOST_WARPS */
     int independent; /* operations of a warp in flight, 1 to LATENCY_MOST_INDEPENDENT */
     bool in_rounds;  /* the next ones wait for all of them; or each for the one that it needs */
+    /* Who begins next: the first of the warps that are ready, or the longest ready. */
+    bool oldest_first;
     int64_t operations; /* of each warp: a multiple of independent */
 };
 
 /* Operations a unit of time, from the first one's beginning to the last one's result, when
- * warps begin theirs in order, the longest ready first. */
+ * each warp begins its own in order. */
 double latency_simulate(const struct latency_unit *unit, const struct latency_warps *warps);
 
 #ifdef __cplusplus
