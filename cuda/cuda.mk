@@ -38,7 +38,8 @@ CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
 
-.PHONY: cuda cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize
+.PHONY: cuda cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
+        gpu-probes gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -106,6 +107,7 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 $(BUILD)/cuda/gpu_bench: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
+$(BUILD)/cuda/gpu_occupancy_times: $(call cuda_object,cuda/tests/occupancy_times_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
 
 CUDA_TESTS := $(patsubst cuda/tests/%.c,$(BUILD)/cuda/%,$(wildcard cuda/tests/test_*.c))
@@ -142,6 +144,9 @@ gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cud
 gpu-occupancy: $(BUILD)/cuda/gpu_occupancy ## print the driver's blocks an SM, for cuda/results/*_occupancy.csv
 	@$<
 
+gpu-occupancy-times: $(BUILD)/cuda/gpu_occupancy_times ## print times at every occupancy, for cuda/results/*_occupancy_times.csv
+	@$<
+
 gpu-probes: $(BUILD)/cuda/gpu_probes ## print the counters of small probes, for cuda/results/*_probes.csv
 	@$<
 
@@ -167,7 +172,7 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-probes gpu-sanitize:
+cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif
