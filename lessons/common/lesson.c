@@ -139,6 +139,20 @@ void lesson_claim_error(struct lesson *l, const char *claim, double bound, doubl
     add_number(object, "error", error);
 }
 
+void lesson_claim_judged(struct lesson *l, const char *claim, bool holds, const char *format,
+                         ...)
+{
+    char numbers[160];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(numbers, sizeof numbers, format, args);
+    va_end(args);
+    cJSON *object = verdict(l, claim, holds);
+    lesson_say(l, "      %s\n", numbers);
+    if (object)
+        cJSON_AddStringToObject(object, "numbers", numbers);
+}
+
 int lesson_abandon(struct lesson *l, const struct error *error)
 {
     cJSON_Delete(l->json);

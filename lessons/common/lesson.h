@@ -62,6 +62,11 @@ void lesson_claim_printed(struct lesson *l, const char *claim, const char *sourc
 /* An error must not exceed a bound. NaN fails. */
 void lesson_claim_error(struct lesson *l, const char *claim, double bound, double error);
 
+/* What the lesson judges by a criterion that the claim states; format, as printf: the numbers
+ * that it was judged by, at most 70 columns. */
+void lesson_claim_judged(struct lesson *l, const char *claim, bool holds, const char *format,
+                         ...) __attribute__((format(printf, 4, 5)));
+
 /* For an error half-way: prints it, and gives the exit status. */
 int lesson_abandon(struct lesson *l, const struct error *error);
 
