@@ -110,6 +110,15 @@ static void test_derived_figures(void **state)
             assert_near(m->tensor_flops, known[i].tensor_a_clock * m->sms * tensor_hz, m->name,
                         "tensor_f16");
     }
+    static const struct {
+        const char *name;
+        double bytes_a_clock;
+    } l2[] = {{"V100", 2048}, {"A100-40GB", 5120}, {"A100-80GB", 5120}};
+    for (size_t i = 0; i < LENGTH(l2); i++) {
+        const struct machine *m = machine_find(l2[i].name);
+        assert_near(m->l2_bytes_per_second, l2[i].bytes_a_clock * m->clock_hz, m->name,
+                    "l2_bandwidth");
+    }
     const struct machine *ascend = machine_find("Ascend-910B");
     assert_non_null(ascend);
     assert_near(ascend->tensor_flops, 24 * 8192 * 1.8e9, "Ascend-910B", "tensor_f16");

@@ -24,6 +24,7 @@ enum machine_figure {
     FIGURE_L2_LINE,
     FIGURE_L2_SECTOR,
     FIGURE_L2_PARTITIONS,
+    FIGURE_L2_BANDWIDTH,
     FIGURE_SRAM_PER_SM,
     FIGURE_SRAM_PER_BLOCK,
     FIGURE_REGISTERS_PER_SM,
@@ -65,6 +66,7 @@ struct machine {
     int l2_line_bytes;              /* what a tag of L2 covers */
     int l2_sector_bytes;            /* what L2 fetches and SMs request */
     int l2_partitions;              /* near to some of the SMs each */
+    double l2_bytes_per_second;     /* that all SMs together can read from it */
     int64_t sram_bytes_per_sm;      /* * shared memory an SM has for its blocks */
     int64_t sram_bytes_per_block;   /* * the most that one block may ask for */
     int64_t register_bytes;         /* * register file of an SM: the most for one block */

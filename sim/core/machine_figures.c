@@ -36,6 +36,8 @@ const struct machine_figure_info machine_figures[FIGURE_COUNT] = {
         FIELD(l2_sector_bytes, TYPE_INT)},
     [FIGURE_L2_PARTITIONS] = {"l2_partitions", KIND_COUNT, OPTIONAL, MOST_COUNT,
         FIELD(l2_partitions, TYPE_INT)},
+    [FIGURE_L2_BANDWIDTH] = {"l2_bandwidth", KIND_BYTES_PER_SECOND, OPTIONAL, MOST_RATE,
+        FIELD(l2_bytes_per_second, TYPE_DOUBLE)},
     [FIGURE_SRAM_PER_SM] = {"sram_per_sm", KIND_BYTES, NEEDED, MOST_ON_CHIP,
         FIELD(sram_bytes_per_sm, TYPE_INT64)},
     [FIGURE_SRAM_PER_BLOCK] = {"sram_per_block", KIND_BYTES, NEEDED, MOST_ON_CHIP,
