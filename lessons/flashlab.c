@@ -18,6 +18,8 @@ static const struct {
     {"record", flashlab_record, "keep a GPU's run for machines without one"},
     {"counters", flashlab_counters, "the hardware counters that are read on a GPU"},
     {"occupancy", flashlab_occupancy, "how many blocks an SM holds, and what limits them"},
+    {"roofline", flashlab_roofline, "what bounds an algorithm, on which machine"},
+    {"times", flashlab_times, "recorded times beside those of the model"},
     {"machines", flashlab_machines, "the GPUs that can be simulated"},
 };
 

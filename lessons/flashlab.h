@@ -11,6 +11,8 @@ int flashlab_run_kernel(int argc, char **argv);
 int flashlab_record(int argc, char **argv);
 int flashlab_counters(int argc, char **argv);
 int flashlab_occupancy(int argc, char **argv);
+int flashlab_roofline(int argc, char **argv);
+int flashlab_times(int argc, char **argv);
 int flashlab_machines(int argc, char **argv);
 
 #endif
