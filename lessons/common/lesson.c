@@ -153,6 +153,15 @@ void lesson_claim_judged(struct lesson *l, const char *claim, bool holds, const 
         cJSON_AddStringToObject(object, "numbers", numbers);
 }
 
+void lesson_claim_most(struct lesson *l, const char *claim, const char *unit, double most,
+                       double found)
+{
+    cJSON *object = verdict(l, claim, found <= most);
+    lesson_say(l, "      at most %.4g  found %.4g  %s\n", most, found, unit);
+    add_number(object, "most", most);
+    add_number(object, "found", found);
+}
+
 int lesson_abandon(struct lesson *l, const struct error *error)
 {
     cJSON_Delete(l->json);

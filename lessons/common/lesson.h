@@ -67,6 +67,10 @@ void lesson_claim_error(struct lesson *l, const char *claim, double bound, doubl
 void lesson_claim_judged(struct lesson *l, const char *claim, bool holds, const char *format,
                          ...) __attribute__((format(printf, 4, 5)));
 
+/* A number, not negative, must not exceed a bound. NaN fails. */
+void lesson_claim_most(struct lesson *l, const char *claim, const char *unit, double most,
+                       double found);
+
 /* For an error half-way: prints it, and gives the exit status. */
 int lesson_abandon(struct lesson *l, const struct error *error);
 
