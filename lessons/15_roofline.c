@@ -267,7 +267,7 @@ static void batches(struct lesson *l)
         HIDDEN, 2 * 40 * HIDDEN * 2 / 1e6, floor(10e9 / (2.0 * 40 * HIDDEN * 2)));
 }
 
-/* Median and worst error of the model, kind by kind. Bounds: docs/times.md. */
+/* Median and worst error of the model, kind by kind; tests/test_time has narrower bounds. */
 static void times(struct lesson *l, const struct time_rows *rows)
 {
     static const double medians[TIME_KINDS + 1] = {15, 20, 20, 15, 15, 15, 15, 15};

@@ -21,11 +21,11 @@ struct fields {
     int count;
 };
 
-static void cut(struct fields *f)
+static void cut(struct fields *f, const char *line)
 {
     char *at = f->text;
     f->count = 0;
-    f->text[strcspn(f->text, "\r\n")] = '\0';
+    snprintf(f->text, sizeof f->text, "%.*s", (int)strcspn(line, "\r\n"), line);
     while (at && f->count < MOST_COLUMNS) {
         f->of[f->count++] = at;
         at = strchr(at, ',');
@@ -184,21 +184,18 @@ static enum status read_ours(struct time_rows *rows, const char *path, const cha
                              double unit, struct error *error)
 {
     struct fields header = {.count = 0}, row;
+    char line[LINE_LENGTH];
     FILE *file = fopen(path, "r");
     if (!file)
         return error_set(error, STATUS_BAD_FILE, "%s: %s", path, strerror(errno));
-    while (fgets(row.text, sizeof row.text, file)) {
-        if (row.text[0] == '#')
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#')
             continue;
-        cut(&row);
         if (header.count == 0) {
-            /* cut anew: the fields point into the line */
-            for (int i = 0; i < row.count; i++)
-                header.of[i] = header.text + (row.of[i] - row.text);
-            memcpy(header.text, row.text, sizeof row.text);
-            header.count = row.count;
+            cut(&header, line);
             continue;
         }
+        cut(&row, line);
         struct time_row *out = &rows->row[rows->count];
         *out = (struct time_row){.profiled = unit < 1e-6};
         out->measured = unit * strtod(field(&header, &row, column), NULL);
