@@ -39,7 +39,7 @@ cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
 
 .PHONY: cuda cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
-        gpu-probes gpu-sanitize
+        gpu-probes gpu-rates gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -104,8 +104,9 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 	@echo "  LD $@"
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
 
-$(BUILD)/cuda/gpu_bench: EXTRA_LIBS = -lcublas
+$(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_rates: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
+$(BUILD)/cuda/gpu_rates: $(call cuda_object,cuda/tests/rate_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy_times: $(call cuda_object,cuda/tests/occupancy_times_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
@@ -150,6 +151,9 @@ gpu-occupancy-times: $(BUILD)/cuda/gpu_occupancy_times ## print times at every o
 gpu-probes: $(BUILD)/cuda/gpu_probes ## print the counters of small probes, for cuda/results/*_probes.csv
 	@$<
 
+gpu-rates: $(BUILD)/cuda/gpu_rates ## print how fast each unit is alone, for cuda/results/*_rates.csv
+	@$<
+
 # A file a GPU, so that all cores work at them.
 CUDA_CHECKS := $(addprefix $(BUILD)/cuda/kernels/,$(CUDA_CHECK_ARCHS)) \
                $(addprefix $(BUILD)/cuda/steps/,$(CUDA_STEP_ARCHS))
@@ -172,7 +176,8 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-sanitize:
+cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates \
+gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif

@@ -22,6 +22,7 @@
 #include "models/kernel_work.h"
 
 #define COUNTERS "../../cuda/results/h200_counters.csv" /* from tests/data */
+#define RATES "../../cuda/results/h200_rates.csv"
 #define OCCUPANCY "../../cuda/results/h200_occupancy.csv"
 
 static void assert_near(double got, double want, double tolerance)
@@ -210,6 +211,37 @@ static void test_resident_blocks_are_the_drivers(void **state)
     csv_free(&table);
 }
 
+/* What the units did when nothing else was asked of them: the model's rates within 7 %, and the
+ * tensor cores between what they sustain in a short run and in a long one. */
+static void test_rates_are_those_measured(void **state)
+{
+    static const struct {
+        const char *probe;
+        enum time_unit unit;
+        double least, most; /* measured over the model's */
+    } rates[] = {{"fp32", TIME_ISSUE, 0.93, 1},
+                 {"exp2", TIME_EXP2, 1, 1.09}, /* at 1.98 GHz; the table has the tensor clock */
+                 {"L2 16 MiB", TIME_L2, 0.99, 1.01},
+                 {"L2 8 MiB", TIME_L2, 0.9, 1},
+                 {"HBM 4 GiB", TIME_HBM, 0.93, 1},
+                 {"tensor fp16 cuBLAS 8192^3", TIME_TENSOR, 0.85, 1}};
+    static struct csv table;
+    const struct machine *h200 = machine_find("H200");
+    (void)state;
+    csv_read(&table, RATES);
+    for (size_t i = 0; i < LENGTH(rates); i++) {
+        int row = 0;
+        while (row < table.rows && strcmp(csv_text(&table, row, "probe"), rates[i].probe) != 0)
+            row++;
+        assert_true(row < table.rows);
+        const double ratio = csv_double(&table, row, "a_second") /
+                             time_rate(h200, rates[i].unit, ROOFLINE_TENSOR_F16);
+        if (!(ratio >= rates[i].least && ratio <= rates[i].most))
+            fail_msg("%s: %.3f of the model's rate", rates[i].probe, ratio);
+    }
+    csv_free(&table);
+}
+
 /* Of a kind: rows at least, the median at most, the worst at most, and how many within 25 %. */
 static const struct {
     enum time_kind kind;
@@ -266,6 +298,7 @@ int main(void)
         cmocka_unit_test(test_latency_comes_in_rounds),
         cmocka_unit_test(test_passes_are_those_counted),
         cmocka_unit_test(test_resident_blocks_are_the_drivers),
+        cmocka_unit_test(test_rates_are_those_measured),
         cmocka_unit_test(test_errors_are_those_documented),
         cmocka_unit_test(test_errors_are_noticed),
     };

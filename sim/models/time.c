@@ -4,8 +4,8 @@
 
 const double time_launch_seconds = 1.7e-6;
 
-/* Of the peak of the tensor cores: a product of 8192^3 in bf16, by cuBLAS, reaches 796 of 989
- * TFLOP/s on an H200, where power is short. */
+/* Of the peak of the tensor cores, 989 TFLOP/s on an H200: products of 8192^3 by cuBLAS reach
+ * 796 in a short run, 693 after a hundred (cuda/results/h200_rates.csv). Power is short. */
 static const double SUSTAINED = 0.8;
 
 /* How much longer the work of a block takes when no other block is on its SM. */
