@@ -62,7 +62,7 @@ cuda: $(CUDA_SHARED) ## build the CUDA kernels, and the library that programs lo
 
 CUDA_OBJECTS := $(call cuda_object,$(CUDA_KERNELS) cuda/launch.cu cuda/counters.cpp \
                   $(patsubst %,cuda/%.c,attention counter_names device error observation observe \
-                  refusals trace)) \
+                  observe_basic refusals see trace)) \
                 $(CUDA_TRACED:cuda/%.cu=$(BUILD)/obj/cuda_trace/%.o)
 
 $(CUDA_LIBRARY): $(CUDA_OBJECTS)

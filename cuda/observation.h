@@ -1,5 +1,5 @@
-/* What was seen of one run of an attention kernel on a GPU: the GPU, results, hardware counters
- * and step records; or of its source on the CPU. Plain data: a live run fills it
+/* What was seen of one run of a kernel on a GPU: the GPU, results, hardware counters, time and
+ * step records; or of its source on the CPU. Plain data: a live run fills it
  * (cuda/observe.h, cuda/cpu/observe.h), a recording too.
  */
 #ifndef FLASHLAB_CUDA_OBSERVATION_H
@@ -31,6 +31,7 @@ struct observation {
     int launches;                     /* 0: nothing was counted */
     struct observed_launch launch[MAX_OBSERVED_LAUNCHES]; /* in launch order */
     char uncounted[512];   /* why nothing was counted; empty if something was */
+    double median_us;      /* of a run that nothing watches; 0: not timed */
     struct step_log steps; /* in the simulator's order; empty if not asked for */
     float *o, *lse;        /* as attention_simulate() gives them, owned; NULL from a
                               recording */

@@ -1,6 +1,6 @@
 /* One run of an attention kernel on this machine's GPU, with everything that can be seen of it.
- * The only function that programs outside cuda/ call, and the only one of the shared library
- * build/libflashlab_cuda.so that they look up: see lessons/common/gpu.h.
+ * With gpu_observe_basic() (cuda/observe_basic.h) all that programs outside cuda/ call, and
+ * look up in the shared library build/libflashlab_cuda.so: see lessons/common/gpu.h.
  */
 #ifndef FLASHLAB_CUDA_OBSERVE_H
 #define FLASHLAB_CUDA_OBSERVE_H

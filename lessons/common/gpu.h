@@ -8,6 +8,7 @@
 #ifndef FLASHLAB_LESSONS_GPU_H
 #define FLASHLAB_LESSONS_GPU_H
 
+#include "cuda/cpu/run.h"
 #include "cuda/observe.h"
 
 /* How to run a kernel. */
@@ -24,5 +25,10 @@ struct gpu_plan {
 enum status gpu_run(struct observation *seen, enum algorithm algorithm,
                     const struct attention *a, const struct gpu_plan *plan,
                     struct error *error);
+
+/* Runs one of the other kernels on the GPU, on the inputs that are in the run's arrays; the
+ * result goes into the last of them. */
+enum status gpu_run_basic(struct observation *seen, const struct cpu_run *run,
+                          struct error *error);
 
 #endif

@@ -97,7 +97,7 @@ static const char *const direction_names[DIRECTION_COUNT] = {"loaded", "stored",
 static bool same_sectors(const struct kernel_sectors *s, int direction)
 {
     return s->predicted[direction] == s->simulated[direction] &&
-           s->simulated[direction] == s->on_cpu[direction];
+           s->simulated[direction] == s->measured[direction];
 }
 
 void kernel_report_verdicts(const struct kernel_run *k)
@@ -106,10 +106,10 @@ void kernel_report_verdicts(const struct kernel_run *k)
     char x[3][32];
     printf("\n      %-16s %16s %16s %16s\n", "sectors", "predicted", "simulated", "CPU");
     for (int n = 0; n < DIRECTION_COUNT; n++)
-        if (s->predicted[n] + s->simulated[n] + s->on_cpu[n] > 0)
+        if (s->predicted[n] + s->simulated[n] + s->measured[n] > 0)
             printf("%s  %-16s %16s %16s %16s\n", same_sectors(s, n) ? "PASS" : "FAIL",
                    direction_names[n], report_grouped(x[0], s->predicted[n]),
-                   report_grouped(x[1], s->simulated[n]), report_grouped(x[2], s->on_cpu[n]));
+                   report_grouped(x[1], s->simulated[n]), report_grouped(x[2], s->measured[n]));
     for (int n = 0; n < k->results; n++)
         printf("%s  %s: differs from the simulator's by %.2g of %.0e (rms + |x|)\n",
                k->result[n].difference <= 1.0 ? "PASS" : "FAIL", k->result[n].array,
@@ -189,7 +189,7 @@ cJSON *kernel_report_json(const struct kernel_run *k)
         cJSON *direction = cJSON_AddObjectToObject(sectors, direction_names[n]);
         report_add_integer(direction, "predicted", k->sectors.predicted[n]);
         report_add_integer(direction, "simulated", k->sectors.simulated[n]);
-        report_add_integer(direction, "on_cpu", k->sectors.on_cpu[n]);
+        report_add_integer(direction, "on_cpu", k->sectors.measured[n]);
     }
     add_results(json, k);
     cJSON_AddBoolToObject(json, "equal", k->equal);

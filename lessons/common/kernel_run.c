@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/gpu.h"
 #include "common/kernel_twin.h"
 #include "common/progress.h"
 #include "common/random_inputs.h"
@@ -87,15 +88,26 @@ static enum status execute(struct kernel_run *k, struct error *error)
     k->counts = cpu_counts();
     for (int n = 0; n < k->counts->launches; n++) {
         const struct cpu_traffic *hbm = k->counts->launch[n].hbm;
-        k->sectors.on_cpu[DIRECTION_READ] += hbm[CPU_LOAD].sectors;
-        k->sectors.on_cpu[DIRECTION_WRITE] += hbm[CPU_STORE].sectors;
-        k->sectors.on_cpu[DIRECTION_REDUCE] += hbm[CPU_REDUCE].sectors;
+        k->sectors.measured[DIRECTION_READ] += hbm[CPU_LOAD].sectors;
+        k->sectors.measured[DIRECTION_WRITE] += hbm[CPU_STORE].sectors;
+        k->sectors.measured[DIRECTION_REDUCE] += hbm[CPU_REDUCE].sectors;
     }
     return STATUS_OK;
 }
 
+static enum status execute_on_gpu(struct kernel_run *k, struct error *error)
+{
+    static const enum counter counters[DIRECTION_COUNT] = {
+        COUNTER_LOAD_SECTORS, COUNTER_STORE_SECTORS, COUNTER_REDUCE_SECTORS};
+    if (gpu_run_basic(&k->seen, &k->run, error))
+        return error->status;
+    for (int n = 0; n < DIRECTION_COUNT && k->seen.launches > 0; n++)
+        k->sectors.measured[n] = (int64_t)k->seen.launch[0].of[counters[n]];
+    return STATUS_OK;
+}
+
 struct kernel_result kernel_result_compare(const char *array, const float *simulated,
-                                           const float *on_cpu, int64_t count, int terms)
+                                           const float *measured, int64_t count, int terms)
 {
     struct kernel_result result = {array, fmax(1e-5, 5e-7 * sqrt((double)terms)), 0.0};
     double squares = 0;
@@ -104,7 +116,7 @@ struct kernel_result kernel_result_compare(const char *array, const float *simul
             squares += (double)simulated[i] * (double)simulated[i];
     const double rms = sqrt(squares / (double)count);
     for (int64_t i = 0; i < count; i++) {
-        const double x = (double)simulated[i], y = (double)on_cpu[i];
+        const double x = (double)simulated[i], y = (double)measured[i];
         if (x == y)
             continue;
         const double share = fabs(x - y) / (result.tolerance * (rms + fabs(x)));
@@ -119,6 +131,23 @@ static int terms_of(const struct cpu_run *run)
     if (cpu_kernel_is_attention(run->kernel))
         return run->a.seqlen_k;
     return run->kernel == CPU_VECTOR_ADD ? 1 : cpu_run_data(run, "X") ? run->cols : run->depth;
+}
+
+static void set_sectors(struct kernel_sectors *s, const struct kernel_twin *twin)
+{
+    for (int n = 0; n < DIRECTION_COUNT; n++) {
+        s->predicted[n] = account_total(&twin->predicted).of[n].sectors;
+        s->simulated[n] = account_total(&twin->simulated).of[n].sectors;
+    }
+}
+
+static enum status count(struct kernel_run *k, struct error *error)
+{
+    struct kernel_twin twin;
+    if (kernel_twin_count(&twin, &k->run, k->machine, error))
+        return error->status;
+    set_sectors(&k->sectors, &twin);
+    return STATUS_OK;
 }
 
 /* Compares the outputs with those of the twin. */
@@ -143,35 +172,54 @@ static enum status compare(struct kernel_run *k, struct error *error)
         cpu_run_lse(lse, run);
         k->result[1] = kernel_result_compare("LSE", twin.lse, lse, rows, 1);
     }
-    for (int n = 0; n < DIRECTION_COUNT; n++) {
-        k->sectors.predicted[n] = account_total(&twin.predicted).of[n].sectors;
-        k->sectors.simulated[n] = account_total(&twin.simulated).of[n].sectors;
-    }
+    set_sectors(&k->sectors, &twin);
     kernel_twin_free(&twin);
     free(lse);
+    return STATUS_OK;
+}
+
+static void judge(struct kernel_run *k)
+{
+    const struct kernel_sectors *s = &k->sectors;
+    k->equal = true;
+    for (int n = 0; n < DIRECTION_COUNT; n++)
+        k->equal &= s->predicted[n] == s->simulated[n] && s->simulated[n] == s->measured[n];
+    for (int n = 0; n < k->results; n++)
+        k->equal &= k->result[n].difference <= 1.0;
+}
+
+static enum status run_all(struct kernel_run *k, bool gpu, bool results, struct error *error)
+{
+    if (cpu_run_open(&k->run, error))
+        return error->status;
+    fill_inputs(&k->run, k->seed);
+    if ((gpu ? execute_on_gpu(k, error) : execute(k, error)) ||
+        (results ? compare(k, error) : count(k, error))) {
+        kernel_run_free(k);
+        return error->status;
+    }
+    judge(k);
     return STATUS_OK;
 }
 
 enum status kernel_run_make(struct kernel_run *k, enum cpu_kernel kernel,
                             const struct options *o, struct error *error)
 {
-    *k = (struct kernel_run){.run = run_of(kernel, o),
-                             .machine = o->simulation.machine,
-                             .seed = o->seed,
-                             .equal = true};
-    if (check_options(kernel, o, error) || cpu_run_open(&k->run, error))
-        return error->status;
-    fill_inputs(&k->run, k->seed);
-    if (execute(k, error) || compare(k, error)) {
-        kernel_run_free(k);
-        return error->status;
-    }
-    const struct kernel_sectors *s = &k->sectors;
-    for (int n = 0; n < DIRECTION_COUNT; n++)
-        k->equal &= s->predicted[n] == s->simulated[n] && s->simulated[n] == s->on_cpu[n];
-    for (int n = 0; n < k->results; n++)
-        k->equal &= k->result[n].difference <= 1.0;
-    return STATUS_OK;
+    *k = (struct kernel_run){.machine = o->simulation.machine, .seed = o->seed};
+    k->run = run_of(kernel, o);
+    return check_options(kernel, o, error) ? error->status : run_all(k, false, true, error);
+}
+
+enum status kernel_run_at(struct kernel_run *k, const struct cpu_run *shape, bool results,
+                          const struct options *o, struct error *error)
+{
+    *k = (struct kernel_run){.run = *shape, .machine = o->simulation.machine, .seed = o->seed};
+    return run_all(k, o->gpu, results, error);
+}
+
+uint64_t kernel_shape_options(enum cpu_kernel kernel)
+{
+    return shapes[kernel].options;
 }
 
 char *kernel_run_shape(char buffer[KERNEL_SHAPE_LENGTH], const struct cpu_run *run)

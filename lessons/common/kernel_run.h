@@ -1,4 +1,5 @@
-/* Any of our CUDA kernels executed on the CPU, beside its simulated twin and the closed form.
+/* Any of our CUDA kernels executed on the CPU, or one that is not attention on the GPU, beside
+ * its simulated twin and the closed form.
  *
  * Interface:
  *   struct kernel_run k;
@@ -12,10 +13,11 @@
 #include "common/options.h"
 #include "core/traffic.h"
 #include "cuda/cpu/run.h"
+#include "cuda/observation.h"
 
 /* Sectors of all launches, by direction. */
 struct kernel_sectors {
-    int64_t predicted[DIRECTION_COUNT], simulated[DIRECTION_COUNT], on_cpu[DIRECTION_COUNT];
+    int64_t predicted[DIRECTION_COUNT], simulated[DIRECTION_COUNT], measured[DIRECTION_COUNT];
 };
 
 /* An array that came out, against the simulator's. */
@@ -29,13 +31,14 @@ struct kernel_result {
  * closely too. Elements that are sums of many terms round more often: their errors grow as the
  * square root. NaN differs from everything. */
 struct kernel_result kernel_result_compare(const char *array, const float *simulated,
-                                           const float *on_cpu, int64_t count, int terms);
+                                           const float *measured, int64_t count, int terms);
 
 struct kernel_run {
     struct cpu_run run;
     const struct machine *machine;
     uint64_t seed;
-    const struct cpu_counts *counts; /* until kernel_run_free() */
+    const struct cpu_counts *counts; /* until kernel_run_free(); NULL on the GPU */
+    struct observation seen;         /* the GPU, its counters and time; empty on the CPU */
     struct kernel_sectors sectors;
     int results;
     struct kernel_result result[2];
@@ -54,6 +57,15 @@ enum { KERNEL_RUN_SEQLEN = 256 };
  * that the kernel does not have is refused. */
 enum status kernel_run_make(struct kernel_run *k, enum cpu_kernel kernel,
                             const struct options *o, struct error *error);
+
+/* Runs the kernel at the shape (kernel, rows, cols, depth and tile of a run that is not open),
+ * on the GPU with --gpu. Without results the twin only counts. Where the GPU's counters could
+ * not be read seen.launches is 0, and nothing measured. */
+enum status kernel_run_at(struct kernel_run *k, const struct cpu_run *shape, bool results,
+                          const struct options *o, struct error *error);
+
+/* The shape options that such a kernel has: a set of OPTION_BIT. */
+uint64_t kernel_shape_options(enum cpu_kernel kernel);
 
 /* "batch 1, heads 1/1, ..." or "rows 256, cols 1024": in a buffer that is returned. */
 enum { KERNEL_SHAPE_LENGTH = 160 };

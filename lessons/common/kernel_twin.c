@@ -1,6 +1,7 @@
 #include "common/kernel_twin.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "kernels/attention_forward.h"
 #include "kernels/basic_kernels.h"
@@ -27,6 +28,12 @@ struct tensors {
     struct hbm_tensor tensor[3];
 };
 
+static const char *const names[CPU_NAIVE_ATTENTION][3] = {
+    [CPU_VECTOR_ADD] = {"a", "b", "c"},   [CPU_MATMUL_NAIVE] = {"A", "B", "C"},
+    [CPU_MATMUL_TILED] = {"A", "B", "C"}, [CPU_SOFTMAX_SAFE] = {"X", "Y"},
+    [CPU_SOFTMAX_ONLINE] = {"X", "Y"},
+};
+
 static void shape_of(int *rows, int *cols, const struct cpu_run *run, const char *name)
 {
     const bool is_A = *name == 'A', is_B = *name == 'B';
@@ -37,14 +44,15 @@ static void shape_of(int *rows, int *cols, const struct cpu_run *run, const char
 static enum status alloc_tensors(struct tensors *t, struct gpu *gpu, const struct cpu_run *run,
                                  struct error *error)
 {
-    for (; t->count < run->arrays; t->count++) {
-        const struct cpu_run_array *array = &run->array[t->count];
+    for (; t->count < 3 && names[run->kernel][t->count]; t->count++) {
+        const char *name = names[run->kernel][t->count];
+        const bool input = strchr("abABX", *name) != NULL;
         struct hbm_tensor *tensor = &t->tensor[t->count];
         int rows, cols;
-        shape_of(&rows, &cols, run, array->name);
-        if (array->input ? hbm_alloc_input(tensor, gpu, array->name, DTYPE_F32, 1, rows, cols,
-                                           array->memory, error)
-                         : hbm_alloc(tensor, gpu, array->name, DTYPE_F32, 1, rows, cols, error))
+        shape_of(&rows, &cols, run, name);
+        if (input ? hbm_alloc_input(tensor, gpu, name, DTYPE_F32, 1, rows, cols,
+                                    cpu_run_data(run, name), error)
+                  : hbm_alloc(tensor, gpu, name, DTYPE_F32, 1, rows, cols, error))
             return error->status;
     }
     return STATUS_OK;
@@ -90,11 +98,12 @@ static enum status simulate_basic(struct kernel_twin *twin, const struct cpu_run
 {
     struct gpu gpu;
     struct tensors t = {0};
-    gpu_init(&gpu, machine, GPU_DATA);
+    gpu_init(&gpu, machine, twin->output ? GPU_DATA : GPU_COUNTS);
     const bool failed =
         alloc_tensors(&t, &gpu, run, error) || launch_basic(&gpu, &t, run, error);
     if (!failed) {
-        hbm_download(twin->output, &t.tensor[t.count - 1]);
+        if (twin->output)
+            hbm_download(twin->output, &t.tensor[t.count - 1]);
         twin->simulated = gpu_account(&gpu);
         twin->predicted = predict_basic(run);
     }
@@ -119,6 +128,13 @@ enum status kernel_twin_run(struct kernel_twin *twin, const struct cpu_run *run,
     if (status)
         kernel_twin_free(twin);
     return status;
+}
+
+enum status kernel_twin_count(struct kernel_twin *twin, const struct cpu_run *run,
+                              const struct machine *machine, struct error *error)
+{
+    *twin = (struct kernel_twin){0};
+    return simulate_basic(twin, run, machine, error);
 }
 
 void kernel_twin_free(struct kernel_twin *twin)

@@ -16,6 +16,10 @@ struct kernel_twin {
 enum status kernel_twin_run(struct kernel_twin *twin, const struct cpu_run *run,
                             const struct machine *machine, struct error *error);
 
+/* Counts only, of a kernel that is not attention: the run need not be open. */
+enum status kernel_twin_count(struct kernel_twin *twin, const struct cpu_run *run,
+                              const struct machine *machine, struct error *error);
+
 void kernel_twin_free(struct kernel_twin *twin);
 
 #endif

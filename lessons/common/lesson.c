@@ -19,6 +19,28 @@ enum status lesson_check(const struct options *options, struct error *error)
     return STATUS_OK;
 }
 
+/* The problem: of attention, or the extents that the lesson has options for. */
+static void add_options(cJSON *json, const struct usage *usage, const struct options *o)
+{
+    const struct {
+        enum option_id id;
+        int value;
+    } extents[] = {{OPTION_SEQLEN, o->simulation.attention.seqlen_q},
+                   {OPTION_ROWS, o->rows},
+                   {OPTION_COLS, o->cols},
+                   {OPTION_DEPTH, o->depth},
+                   {OPTION_TILE, o->tile}};
+    if (usage->options & OPTION_BIT(OPTION_HEAD_DIM)) {
+        report_add_options(json, &o->simulation);
+        return;
+    }
+    cJSON *object = cJSON_AddObjectToObject(json, "options");
+    for (size_t i = 0; i < sizeof extents / sizeof extents[0]; i++)
+        if (usage->options & OPTION_BIT(extents[i].id))
+            report_add_integer(object, option_name(extents[i].id), extents[i].value);
+    cJSON_AddStringToObject(object, "machine", o->simulation.machine->name);
+}
+
 void lesson_begin(struct lesson *l, const struct usage *usage, const struct options *options,
                   const char *question)
 {
@@ -27,7 +49,7 @@ void lesson_begin(struct lesson *l, const struct usage *usage, const struct opti
         l->json = cJSON_CreateObject();
         cJSON_AddStringToObject(l->json, "lesson", usage->program);
         cJSON_AddStringToObject(l->json, "question", question);
-        report_add_options(l->json, &options->simulation);
+        add_options(l->json, usage, options);
         cJSON_AddArrayToObject(l->json, "claims");
     }
     lesson_say(l, "%s\n\n%s\n", usage->summary, question);

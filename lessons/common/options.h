@@ -85,6 +85,13 @@ enum option_id {
      OPTION_BIT(OPTION_GPU) | OPTION_BIT(OPTION_CPU) | OPTION_BIT(OPTION_JSON) |               \
      OPTION_BIT(OPTION_CSV) | OPTION_BIT(OPTION_PLOT))
 
+/* Those of the lessons about vectors and matrices of f32, which have no heads and no Q tiles.
+ * The others of LESSON_OPTIONS are refused there, with the reason. */
+#define BASIC_REFUSED_OPTIONS                                                                  \
+    (OPTION_BIT(OPTION_HEAD_DIM) | OPTION_BIT(OPTION_BLOCK_Q) | OPTION_BIT(OPTION_BLOCK_K) |   \
+     OPTION_BIT(OPTION_DTYPE))
+#define BASIC_LESSON_OPTIONS (LESSON_OPTIONS & ~BASIC_REFUSED_OPTIONS)
+
 /* What a program is called, what it does in one line, and which options it has (--help always).
  */
 struct usage {
