@@ -35,9 +35,12 @@ enum status launch_matmul_tiled(float *C, const float *A, const float *B,
                                 const struct matmul_shape *shape, int tile, void *stream,
                                 struct error *error);
 
-/* Y <- softmax of each row of X, both rows x cols. A row of -inf only becomes 0.
- * Milakov & Gimelshein 2018, Algorithm 2 (safe: 3 loads, 1 store an element) and 3 (online: 2
- * loads, 1 store). */
+/* Y <- softmax of each row of X, both rows x cols. A row of -inf only becomes 0; naive, which
+ * does not subtract the maximum, makes NaN of it, and of rows whose exp overflows. Milakov &
+ * Gimelshein 2018, Algorithm 1 (naive: 2 loads, 1 store an element), 2 (safe: 3 loads, 1 store)
+ * and 3 (online: 2 loads, 1 store). */
+enum status launch_softmax_naive(float *Y, const float *X, int rows, int cols, void *stream,
+                                 struct error *error);
 enum status launch_softmax_safe(float *Y, const float *X, int rows, int cols, void *stream,
                                 struct error *error);
 enum status launch_softmax_online(float *Y, const float *X, int rows, int cols, void *stream,

@@ -38,7 +38,7 @@ CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
 
-.PHONY: cuda cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
+.PHONY: cuda cuda-check gpu-programs gpu-test gpu-basic gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
         gpu-probes gpu-rates gpu-sanitize
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
@@ -139,6 +139,9 @@ gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kerne
 	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
 
+gpu-basic: $(BUILD)/cuda/gpu_basic ## print counters and times of vector add, matmuls and softmaxes, for cuda/results/*_basic.csv
+	@$<
+
 gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cuda/results/*_bits.csv
 	@$<
 
@@ -176,7 +179,7 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-programs gpu-test gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates \
+cuda-check gpu-programs gpu-test gpu-basic gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates \
 gpu-sanitize:
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 

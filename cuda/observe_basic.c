@@ -23,6 +23,8 @@ static enum status launch(void *context, struct error *error)
         return launch_matmul_naive(w->output, first, second, &shape, NULL, error);
     if (strcmp(r->kernel, "matmul_tiled") == 0)
         return launch_matmul_tiled(w->output, first, second, &shape, r->tile, NULL, error);
+    if (strcmp(r->kernel, "softmax_naive") == 0)
+        return launch_softmax_naive(w->output, first, r->rows, r->cols, NULL, error);
     if (strcmp(r->kernel, "softmax_safe") == 0)
         return launch_softmax_safe(w->output, first, r->rows, r->cols, NULL, error);
     CHECK(strcmp(r->kernel, "softmax_online") == 0, "kernel %s", r->kernel);

@@ -1,4 +1,4 @@
-/* What the two softmax kernels share: a thread block a row, and reductions over the block. */
+/* What the softmax kernels share: a thread block a row, and reductions over the block. */
 #ifndef FLASHLAB_CUDA_ROW_SOFTMAX_H
 #define FLASHLAB_CUDA_ROW_SOFTMAX_H
 

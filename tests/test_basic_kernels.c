@@ -19,7 +19,7 @@
 #include "kernels/basic_kernels.h"
 #include "models/io_basic.h"
 
-enum kind { ADD, NAIVE, TILED, SAFE, ONLINE, KIND_COUNT };
+enum kind { ADD, NAIVE, TILED, SOFTMAX_NAIVE, SAFE, ONLINE, KIND_COUNT };
 
 /* C = rows x depth times depth x cols; softmaxes rows x cols; vectors cols. */
 struct shape {
@@ -69,6 +69,7 @@ static void run_kernel(struct gpu *gpu, struct tensors *t, enum kind kind,
         kind == NAIVE ? matmul_naive(gpu, &t->out, &t->in[0], &t->in[1], &error) : STATUS_OK,
         kind == TILED ? matmul_tiled(gpu, &t->out, &t->in[0], &t->in[1], s->tile, &error)
                       : STATUS_OK,
+        kind == SOFTMAX_NAIVE ? softmax_naive(gpu, &t->out, &t->in[0], &error) : STATUS_OK,
         kind == SAFE ? softmax_safe(gpu, &t->out, &t->in[0], &error) : STATUS_OK,
         kind == ONLINE ? softmax_online(gpu, &t->out, &t->in[0], &error) : STATUS_OK,
     };
@@ -86,6 +87,8 @@ static struct account predict(enum kind kind, const struct shape *s)
         return io_matmul_naive(&matmul);
     case TILED:
         return io_matmul_tiled(&matmul, s->tile);
+    case SOFTMAX_NAIVE:
+        return io_softmax_naive(s->rows, s->cols);
     case SAFE:
         return io_softmax_safe(s->rows, s->cols);
     default:
@@ -149,9 +152,9 @@ static void test_results(void **state)
             float *y = t.in[1].data ? upload_random(&t.in[1], &rng) : NULL;
             run_kernel(&gpu, &t, kind, &s);
             float *got = downloaded(&t.out);
-            const double terms = kind == ADD                      ? 1
-                                 : kind == SAFE || kind == ONLINE ? s.cols + 10
-                                                                  : s.depth;
+            const double terms = kind == ADD             ? 1
+                                 : kind >= SOFTMAX_NAIVE ? s.cols + 10
+                                                         : s.depth;
             for (size_t i = 0; i < tensor_size(&t.out); i++) {
                 double magnitude;
                 const double want = expected(kind, &s, x, y, i, &magnitude);
@@ -214,6 +217,44 @@ static int64_t sectors_of_lanes(int64_t first, int lanes)
     return (first + lanes - 1) / 8 - first / 8 + 1;
 }
 
+/* Both styles of vector addition: the same result, the same bytes and sectors. */
+static void test_vector_add_in_two_styles(void **state)
+{
+    static const int counts[] = {1, 7, 8, 31, 33, 1000, 1023, 1024, 1025, 4099, 100003};
+    struct rng rng = {14};
+    (void)state;
+    for (size_t n = 0; n < sizeof counts / sizeof counts[0]; n++) {
+        const struct shape s = {1, counts[n], 1, 1};
+        const struct account want = predict(ADD, &s);
+        struct gpu gpu[2];
+        struct tensors t[2];
+        struct error error;
+        float *y[2];
+        for (int style = 0; style < 2; style++) {
+            gpu_init(&gpu[style], machine_default(), GPU_DATA);
+            make_tensors(&t[style], &gpu[style], ADD, &s);
+        }
+        for (int input = 0; input < 2; input++) {
+            float *x = upload_random(&t[0].in[input], &rng);
+            hbm_upload(&t[1].in[input], x);
+            free(x);
+        }
+        assert_int_equal(vector_add(&gpu[0], &t[0].out, &t[0].in[0], &t[0].in[1], &error), 0);
+        assert_int_equal(vector_add_tiles(&gpu[1], &t[1].out, &t[1].in[0], &t[1].in[1], &error),
+                         0);
+        for (int style = 0; style < 2; style++) {
+            const struct account got = gpu_account(&gpu[style]);
+            assert_true(account_equal(&got, &want));
+            y[style] = downloaded(&t[style].out);
+        }
+        assert_memory_equal(y[0], y[1], (size_t)s.cols * sizeof(float));
+        for (int style = 0; style < 2; style++) {
+            free(y[style]);
+            free_tensors(&t[style]);
+        }
+    }
+}
+
 /* The naive product, counted on paper: for each warp and k one sector of A and the lanes' of B.
  * The numbers of a hardware run: 256^3 gave 2,621,440 and 8,192; 2^20 + 5 elements added gave
  * 262,146 and 131,073. */
@@ -268,6 +309,29 @@ static void test_softmax_of_special_values(void **state)
         free(y);
         free_tensors(&t);
     }
+}
+
+/* What the lesson on softmax shows: without the maximum, exp overflows, or every exp is 0. */
+static void test_naive_softmax_overflows(void **state)
+{
+    enum { ROWS = 4, COLS = 40 };
+    static const float scores[ROWS] = {88.0f, 89.0f, -103.0f, -104.0f};
+    float x[ROWS * COLS];
+    struct gpu gpu;
+    struct tensors t;
+    (void)state;
+    for (int i = 0; i < ROWS * COLS; i++)
+        x[i] = scores[i / COLS] - (i / COLS == 0 && i % COLS > 0 ? 10.0f : 0.0f);
+    gpu_init(&gpu, machine_default(), GPU_DATA);
+    make_tensors(&t, &gpu, SOFTMAX_NAIVE, &(struct shape){ROWS, COLS, 1, 1});
+    hbm_upload(&t.in[0], x);
+    run_kernel(&gpu, &t, SOFTMAX_NAIVE, NULL);
+    float *y = downloaded(&t.out);
+    assert_true(y[0] > 0.99f && y[0] <= 1.0f);
+    for (int i = COLS; i < ROWS * COLS; i++)
+        assert_true(i / COLS == 2 ? y[i] == 1.0f / COLS : isnan(y[i]));
+    free(y);
+    free_tensors(&t);
 }
 
 enum { MAX_STEPS = 24, STEP_LENGTH = 64 };
@@ -325,7 +389,8 @@ static void assert_same_steps(const char *kernel, const struct steps *simulated)
 
 static void test_steps_of_basic_kernels(void **state)
 {
-    static const char *const names[KIND_COUNT] = {"vector_add", "matmul_naive", "matmul_tiled",
+    static const char *const names[KIND_COUNT] = {"vector_add",   "matmul_naive",
+                                                  "matmul_tiled", "softmax_naive",
                                                   "softmax_safe", "softmax_online"};
     const struct shape s = {20, 20, 20, 16};
     struct rng rng = {13};
@@ -373,8 +438,10 @@ int main(void)
         cmocka_unit_test(test_the_judge),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_vector_add_in_two_styles),
         cmocka_unit_test(test_sectors_on_paper),
         cmocka_unit_test(test_softmax_of_special_values),
+        cmocka_unit_test(test_naive_softmax_overflows),
         cmocka_unit_test(test_steps_of_basic_kernels),
         cmocka_unit_test(test_steps_of_attention),
     };

@@ -18,6 +18,7 @@ enum cpu_kernel {
     CPU_VECTOR_ADD,
     CPU_MATMUL_NAIVE,
     CPU_MATMUL_TILED,
+    CPU_SOFTMAX_NAIVE,
     CPU_SOFTMAX_SAFE,
     CPU_SOFTMAX_ONLINE,
     CPU_NAIVE_ATTENTION, /* from here on in the order of enum algorithm */

@@ -15,6 +15,7 @@ static const struct {
     [KERNEL_VECTOR_ADD] = {"vector_add", -1},
     [KERNEL_MATMUL_NAIVE] = {"matmul_naive", -1},
     [KERNEL_MATMUL_TILED] = {"matmul_tiled", -1},
+    [KERNEL_SOFTMAX_NAIVE] = {"softmax_naive", -1},
     [KERNEL_SOFTMAX_SAFE] = {"softmax_safe", -1},
     [KERNEL_SOFTMAX_ONLINE] = {"softmax_online", -1},
     [KERNEL_NAIVE] = {"naive_attention", ALGORITHM_NAIVE},
@@ -95,6 +96,7 @@ static void list_arrays(struct run *run)
         add_array(run, "B", ROLE_INPUT, depth * cols);
         add_array(run, "C", ROLE_OUTPUT, rows * cols);
         break;
+    case KERNEL_SOFTMAX_NAIVE:
     case KERNEL_SOFTMAX_SAFE:
     case KERNEL_SOFTMAX_ONLINE:
         add_array(run, "X", ROLE_INPUT, rows * cols);
@@ -183,6 +185,8 @@ enum status run_launch(void *context, struct error *error)
         return launch_matmul_naive(third, first, second, &shape, run->stream, error);
     case KERNEL_MATMUL_TILED:
         return launch_matmul_tiled(third, first, second, &shape, run->tile, run->stream, error);
+    case KERNEL_SOFTMAX_NAIVE:
+        return launch_softmax_naive(second, first, run->rows, run->cols, run->stream, error);
     case KERNEL_SOFTMAX_SAFE:
         return launch_softmax_safe(second, first, run->rows, run->cols, run->stream, error);
     case KERNEL_SOFTMAX_ONLINE:

@@ -29,6 +29,8 @@ static enum status simulate_softmax(struct gpu *gpu, const struct run *run, stru
 {
     const struct hbm_tensor X = matrix(gpu, "X", run->rows, run->cols);
     struct hbm_tensor Y = matrix(gpu, "Y", run->rows, run->cols);
+    if (run->kernel == KERNEL_SOFTMAX_NAIVE)
+        return softmax_naive(gpu, &Y, &X, error);
     if (run->kernel == KERNEL_SOFTMAX_SAFE)
         return softmax_safe(gpu, &Y, &X, error);
     return softmax_online(gpu, &Y, &X, error);
@@ -66,6 +68,8 @@ struct account run_predict(const struct run *run)
         return io_matmul_naive(&shape);
     case KERNEL_MATMUL_TILED:
         return io_matmul_tiled(&shape, run->tile);
+    case KERNEL_SOFTMAX_NAIVE:
+        return io_softmax_naive(run->rows, run->cols);
     case KERNEL_SOFTMAX_SAFE:
         return io_softmax_safe(run->rows, run->cols);
     case KERNEL_SOFTMAX_ONLINE:

@@ -201,6 +201,11 @@ static void test_matmul_tiled(void **state)
     test_kernel(*state, KERNEL_MATMUL_TILED);
 }
 
+static void test_softmax_naive(void **state)
+{
+    test_kernel(*state, KERNEL_SOFTMAX_NAIVE);
+}
+
 static void test_softmax_safe(void **state)
 {
     test_kernel(*state, KERNEL_SOFTMAX_SAFE);
@@ -308,12 +313,12 @@ static int close_session(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_judge),      cmocka_unit_test(test_the_judge_of_passes),
-        cmocka_unit_test(test_vector_add),     cmocka_unit_test(test_matmul_naive),
-        cmocka_unit_test(test_matmul_tiled),   cmocka_unit_test(test_softmax_safe),
-        cmocka_unit_test(test_softmax_online), cmocka_unit_test(test_naive),
-        cmocka_unit_test(test_standard),       cmocka_unit_test(test_flash1),
-        cmocka_unit_test(test_flash2),
+        cmocka_unit_test(test_the_judge),    cmocka_unit_test(test_the_judge_of_passes),
+        cmocka_unit_test(test_vector_add),   cmocka_unit_test(test_matmul_naive),
+        cmocka_unit_test(test_matmul_tiled), cmocka_unit_test(test_softmax_naive),
+        cmocka_unit_test(test_softmax_safe), cmocka_unit_test(test_softmax_online),
+        cmocka_unit_test(test_naive),        cmocka_unit_test(test_standard),
+        cmocka_unit_test(test_flash1),       cmocka_unit_test(test_flash2),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

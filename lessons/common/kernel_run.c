@@ -24,6 +24,7 @@ static const struct {
     [CPU_MATMUL_NAIVE] = {MATMUL_OPTIONS, "--rows, --cols and --depth", 256, 256, 256, 0},
     [CPU_MATMUL_TILED] = {MATMUL_OPTIONS | OPTION_BIT(OPTION_TILE),
                           "--rows, --cols, --depth and --tile", 256, 256, 256, 32},
+    [CPU_SOFTMAX_NAIVE] = {SOFTMAX_OPTIONS, "--rows and --cols", 256, 1024, 1, 0},
     [CPU_SOFTMAX_SAFE] = {SOFTMAX_OPTIONS, "--rows and --cols", 256, 1024, 1, 0},
     [CPU_SOFTMAX_ONLINE] = {SOFTMAX_OPTIONS, "--rows and --cols", 256, 1024, 1, 0},
 };

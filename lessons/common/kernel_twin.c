@@ -30,8 +30,8 @@ struct tensors {
 
 static const char *const names[CPU_NAIVE_ATTENTION][3] = {
     [CPU_VECTOR_ADD] = {"a", "b", "c"},   [CPU_MATMUL_NAIVE] = {"A", "B", "C"},
-    [CPU_MATMUL_TILED] = {"A", "B", "C"}, [CPU_SOFTMAX_SAFE] = {"X", "Y"},
-    [CPU_SOFTMAX_ONLINE] = {"X", "Y"},
+    [CPU_MATMUL_TILED] = {"A", "B", "C"}, [CPU_SOFTMAX_NAIVE] = {"X", "Y"},
+    [CPU_SOFTMAX_SAFE] = {"X", "Y"},      [CPU_SOFTMAX_ONLINE] = {"X", "Y"},
 };
 
 static void shape_of(int *rows, int *cols, const struct cpu_run *run, const char *name)
@@ -69,6 +69,8 @@ static enum status launch_basic(struct gpu *gpu, struct tensors *t, const struct
         return matmul_naive(gpu, third, first, second, error);
     case CPU_MATMUL_TILED:
         return matmul_tiled(gpu, third, first, second, run->tile, error);
+    case CPU_SOFTMAX_NAIVE:
+        return softmax_naive(gpu, second, first, error);
     case CPU_SOFTMAX_SAFE:
         return softmax_safe(gpu, second, first, error);
     default:
@@ -86,6 +88,8 @@ static struct account predict_basic(const struct cpu_run *run)
         return io_matmul_naive(&product);
     case CPU_MATMUL_TILED:
         return io_matmul_tiled(&product, run->tile);
+    case CPU_SOFTMAX_NAIVE:
+        return io_softmax_naive(run->rows, run->cols);
     case CPU_SOFTMAX_SAFE:
         return io_softmax_safe(run->rows, run->cols);
     default:

@@ -1,5 +1,5 @@
 /* Vector addition, matrix products and softmaxes on a simulated GPU: the kernels of the first
- * lessons, each the twin of cuda/kernels/NAME.cu.
+ * lessons, each but vector_add_tiles the twin of cuda/kernels/NAME.cu.
  *
  * Interface:
  *   struct hbm_tensor a, b, c;                            each 1 plane, of F32
@@ -19,6 +19,10 @@
 enum status vector_add(struct gpu *gpu, struct hbm_tensor *c, const struct hbm_tensor *a,
                        const struct hbm_tensor *b, struct error *error);
 
+/* The same in tiles of 1024 elements, what is past the end masked: a block's view of it. */
+enum status vector_add_tiles(struct gpu *gpu, struct hbm_tensor *c, const struct hbm_tensor *a,
+                             const struct hbm_tensor *b, struct error *error);
+
 /* C (rows x cols) <- A (rows x depth) B (depth x cols), one element of C a lane. */
 enum status matmul_naive(struct gpu *gpu, struct hbm_tensor *C, const struct hbm_tensor *A,
                          const struct hbm_tensor *B, struct error *error);
@@ -27,7 +31,10 @@ enum status matmul_naive(struct gpu *gpu, struct hbm_tensor *C, const struct hbm
 enum status matmul_tiled(struct gpu *gpu, struct hbm_tensor *C, const struct hbm_tensor *A,
                          const struct hbm_tensor *B, int tile, struct error *error);
 
-/* Y <- softmax of each row of X, both rows x cols. A row of -inf only becomes 0. */
+/* Y <- softmax of each row of X, both rows x cols. A row of -inf only becomes 0; naive, which
+ * does not subtract the maximum, makes NaN of it, and of rows whose exp overflows. */
+enum status softmax_naive(struct gpu *gpu, struct hbm_tensor *Y, const struct hbm_tensor *X,
+                          struct error *error);
 enum status softmax_safe(struct gpu *gpu, struct hbm_tensor *Y, const struct hbm_tensor *X,
                          struct error *error);
 enum status softmax_online(struct gpu *gpu, struct hbm_tensor *Y, const struct hbm_tensor *X,

@@ -1,4 +1,4 @@
-/* What the two softmax kernels share: rows that move a warp's request, 32 elements, at a time.
+/* What the softmax kernels share: rows that move a warp's request, 32 elements, at a time.
  */
 #ifndef FLASHLAB_KERNELS_ROW_PARTS_H
 #define FLASHLAB_KERNELS_ROW_PARTS_H

@@ -7,7 +7,8 @@
  *   matmul_naive            A, B: rows cols depth each             C: rows cols
  *   matmul_tiled, T         A: rows depth ceil(cols / T)           C: rows cols
  *                           B: depth cols ceil(rows / T)
- *   softmax_safe            X: 3 n, Y: n      n = rows cols (Milakov & Gimelshein 2018: 4)
+ *   softmax_naive           X: 2 n, Y: n      n = rows cols (Milakov & Gimelshein 2018: 3)
+ *   softmax_safe            X: 3 n, Y: n                                              (4)
  *   softmax_online          X: 2 n, Y: n                                              (3)
  *
  * Sectors of matmul_naive are another matter: 32 lanes that want one element of A share one
@@ -23,13 +24,14 @@ struct io_matmul {
     int rows, cols, depth;
 };
 
-/* Tensors a, b and c. */
+/* Tensors a, b and c. Of vector_add_tiles too. */
 struct account io_vector_add(int count);
 
 struct account io_matmul_naive(const struct io_matmul *shape);
 struct account io_matmul_tiled(const struct io_matmul *shape, int tile);
 
 /* Tensors X and Y. */
+struct account io_softmax_naive(int rows, int cols);
 struct account io_softmax_safe(int rows, int cols);
 struct account io_softmax_online(int rows, int cols);
 
