@@ -34,10 +34,12 @@ static void test_every_probe_is_as_modelled(void **state)
                      probe->store ? "store" : "load", a->bytes, a->lanes, a->stride, a->start,
                      stride_coalesced(a).sectors, probe->measured);
     }
-    assert_int_equal(stride_measured(&p, 4, 1), 4);
-    assert_int_equal(stride_measured(&p, 4, 33), 32);
-    assert_int_equal(stride_measured(&p, 16, 1), 16);
-    assert_int_equal(stride_measured(&p, 16, 33), -1);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){4, 32, 1, 0}), 4);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){4, 32, 1, 1}), 5);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){4, 1, 1, 0}), 1);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){4, 32, 33, 0}), 32);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){16, 32, 1, 0}), 16);
+    assert_int_equal(stride_measured(&p, &(struct stride_access){16, 32, 33, 0}), -1);
     stride_probes_free(&p);
 }
 

@@ -10,7 +10,8 @@
 
 /* Where counters and times are recorded. */
 #define RESULTS FLASHLAB_ROOT "/cuda/results/"
-static const char *const files[] = {RESULTS "h200_counters.csv", RESULTS "h200_times.csv"};
+static const char *const files[] = {RESULTS "h200_counters.csv", RESULTS "h200_times.csv",
+                                    RESULTS "h200_basic.csv"};
 enum { FILES = sizeof files / sizeof files[0] };
 
 static bool same_shape(const struct results_table *t, int n, const struct cpu_run *shape)

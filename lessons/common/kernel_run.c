@@ -107,10 +107,15 @@ static enum status execute_on_gpu(struct kernel_run *k, struct error *error)
     return STATUS_OK;
 }
 
+double kernel_tolerance(int terms)
+{
+    return fmax(1e-5, 5e-7 * sqrt((double)terms));
+}
+
 struct kernel_result kernel_result_compare(const char *array, const float *simulated,
                                            const float *measured, int64_t count, int terms)
 {
-    struct kernel_result result = {array, fmax(1e-5, 5e-7 * sqrt((double)terms)), 0.0};
+    struct kernel_result result = {array, kernel_tolerance(terms), 0.0};
     double squares = 0;
     for (int64_t i = 0; i < count; i++)
         if (isfinite(simulated[i]))

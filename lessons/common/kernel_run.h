@@ -30,6 +30,7 @@ struct kernel_result {
 /* Tolerances are relative to what is usual in the array, so that small results are looked at
  * closely too. Elements that are sums of many terms round more often: their errors grow as the
  * square root. NaN differs from everything. */
+double kernel_tolerance(int terms);
 struct kernel_result kernel_result_compare(const char *array, const float *simulated,
                                            const float *measured, int64_t count, int terms);
 

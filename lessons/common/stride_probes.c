@@ -97,12 +97,12 @@ struct coalesced stride_coalesced(const struct stride_access *a)
     return coalesced_request(address, active, a->bytes);
 }
 
-int stride_measured(const struct stride_probes *p, int bytes, int stride)
+int stride_measured(const struct stride_probes *p, const struct stride_access *access)
 {
     for (int n = 0; n < p->count; n++) {
         const struct stride_access *a = &p->probe[n].access;
-        if (!p->probe[n].store && a->bytes == bytes && a->lanes == COALESCING_LANES &&
-            a->stride == stride && a->start == 0)
+        if (!p->probe[n].store && a->bytes == access->bytes && a->lanes == access->lanes &&
+            a->stride == access->stride && a->start == access->start)
             return p->probe[n].measured;
     }
     return -1;

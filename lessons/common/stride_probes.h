@@ -42,8 +42,7 @@ void stride_probes_free(struct stride_probes *p);
 /* What the model says of the access. */
 struct coalesced stride_coalesced(const struct stride_access *access);
 
-/* The sectors of a full warp's load of that size and stride from an aligned start, measured; -1
- * if no one measured it. */
-int stride_measured(const struct stride_probes *p, int bytes, int stride);
+/* The sectors of such a load, measured; -1 if no one measured it. */
+int stride_measured(const struct stride_probes *p, const struct stride_access *access);
 
 #endif
