@@ -1,7 +1,6 @@
 /* Lesson 01, the memory hierarchy: its levels, vector addition in two styles, coalescing. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "common/basic_column.h"
 #include "common/figure.h"
@@ -249,23 +248,10 @@ static void coalescing(struct lesson *l, const struct stride_probes *p)
     four_a_thread(l, p);
 }
 
-/* The machine of the table that the GPU's name ends in; NULL if there is none. */
-static const struct machine *machine_of(const char *gpu)
-{
-    int count;
-    const struct machine *table = machine_table(&count);
-    for (int n = 0; n < count; n++) {
-        const char *found = strstr(gpu, table[n].name);
-        if (found && found[strlen(table[n].name)] == '\0')
-            return &table[n];
-    }
-    return NULL;
-}
-
 /* What the times of the rows mean, where there are any. */
 static void bandwidth(struct lesson *l, const struct basic_column *k)
 {
-    const struct machine *m = machine_of(k->gpu);
+    const struct machine *m = machine_of_gpu(k->gpu);
     if (!*k->gpu)
         return;
     lesson_say(

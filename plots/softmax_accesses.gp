@@ -1,6 +1,9 @@
 # Accesses an element of three softmaxes against the length of rows: requested, and of DRAM.
 load plots."style.gp"
-set title "Softmax of 2^{26} scores, f32, on an H200: accesses an element"
+set title "Softmax of 67,108,864 scores, f32, on an H200: accesses an element"
+fills_l2 = system(sprintf("awk -F, 'NR == 2 { print $8 }' '%s'", csv)) + 0
+set arrow from fills_l2, graph 0 to fills_l2, graph 0.33 nohead lw 2 dt 2 lc rgb grey
+set label "all rows being worked on\nat once fill L2" at 1.25*fills_l2, 1.2 tc rgb grey
 set logscale x 2
 set xrange [50:4194304*8]
 set xtics ("64" 64, "256" 256, "1K" 1024, "4K" 4096, "16K" 16384, "64K" 65536, "256K" 262144, \

@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 
 double machine_sram_bytes_per_second(const struct machine *m)
 {
@@ -64,4 +65,16 @@ char *machine_levels_format(char buffer[MACHINE_LEVELS_SIZE], const struct machi
                          rate_text(x[2], levels[i].rate), levels[i].why);
     }
     return buffer;
+}
+
+const struct machine *machine_of_gpu(const char *gpu)
+{
+    int count;
+    const struct machine *table = machine_table(&count);
+    for (int n = 0; n < count; n++) {
+        const char *found = strstr(gpu, table[n].name);
+        if (found && found[strlen(table[n].name)] == '\0')
+            return &table[n];
+    }
+    return NULL;
 }

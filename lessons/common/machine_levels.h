@@ -17,4 +17,8 @@ double machine_register_bytes_per_second(const struct machine *m);
 enum { MACHINE_LEVELS_SIZE = 1024 };
 char *machine_levels_format(char buffer[MACHINE_LEVELS_SIZE], const struct machine *m);
 
+/* The machine of the table whose name the GPU's ends in ("NVIDIA H200"); NULL if there is none.
+ */
+const struct machine *machine_of_gpu(const char *gpu);
+
 #endif

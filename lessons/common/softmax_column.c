@@ -93,12 +93,14 @@ enum status softmax_sweep_write(FILE *csv, struct error *error)
     static struct softmax_sweep s;
     if (softmax_sweep_read(&s, error))
         return error->status;
-    fprintf(csv, "kernel,cols,rows,predicted_accesses,requested_accesses,dram_accesses,us\n");
+    fprintf(csv, "kernel,cols,rows,predicted_accesses,requested_accesses,dram_accesses,us,"
+                 "fills_l2\n");
     for (int n = 0; n < SWEEP_LENGTHS; n++)
         for (int way = 0; way < SOFTMAX_WAYS; way++)
-            fprintf(csv, "%s,%d,%d,%d,%.4f,%.4f,%.2f\n",
+            fprintf(csv, "%s,%d,%d,%d,%.4f,%.4f,%.2f,%d\n",
                     softmax_way_name((enum softmax_way)way), s.length[n].cols, s.length[n].rows,
                     softmax_loads((enum softmax_way)way) + 1, s.length[n].way[way].requested,
-                    s.length[n].way[way].of_dram, s.length[n].way[way].us);
+                    s.length[n].way[way].of_dram, s.length[n].way[way].us,
+                    softmax_fills_l2(machine_find("H200")));
     return STATUS_OK;
 }
