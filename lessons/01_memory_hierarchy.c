@@ -38,8 +38,8 @@ static void levels(struct lesson *l)
     const struct machine *m = l->options->simulation.machine;
     char text[MACHINE_LEVELS_SIZE];
     lesson_section(l, "2. The levels");
-    lesson_say(l, "%s: %d SMs (streaming multiprocessors).\n\n%s\n", m->name, m->sms,
-               machine_levels_format(text, m));
+    lesson_say(l, "%s: %d SMs (streaming multiprocessors).%s%s\n\n%s\n", m->name, m->sms,
+               *m->note ? "\n" : "", m->note, machine_levels_format(text, m));
     lesson_say(l,
                "Where a CUDA kernel's variables live:\n\n"
                "  float x;                          registers of its thread\n"
@@ -59,8 +59,7 @@ static void prediction(struct lesson *l)
     const struct machine *m = l->options->simulation.machine;
     char x[4][32];
     lesson_section(l, "3. Prediction: c = a + b");
-    lesson_say(l,
-               "n = %s elements of f32. Memory moves in sectors of 32 bytes, 8 elements:\n\n",
+    lesson_say(l, "n = %s f32. Memory moves in sectors of 32 bytes, 8 elements:\n\n",
                report_grouped(x[0], n));
     lesson_say(l,
                "  bytes     3 * 4 n          %16s\n"

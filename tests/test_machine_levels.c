@@ -52,6 +52,7 @@ static void test_unknown_figures(void **state)
     machine_levels_format(text, &m);
     assert_non_null(strstr(text, "29.39 MB      unknown"));
     assert_non_null(strstr(text, "GPU      unknown    unknown"));
+    assert_true(machine_sram_bytes_per_second(machine_find("Ascend-910B")) == 0);
 }
 
 static void test_sram_of_an_a100(void **state)

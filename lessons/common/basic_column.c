@@ -232,12 +232,11 @@ static void say_unknown(struct lesson *l, const struct basic_column *k)
     }
 }
 
-static const char on_cpu[] = "executed on this CPU and every access\nobserved.";
-
 void basic_column_claim(struct lesson *l, const struct basic_column *k)
 {
     if (k->live && !*k->gpu)
-        lesson_say(l, "Our own kernels, cuda/kernels, their source %s\n\n", on_cpu);
+        lesson_say(l, "Our own kernels, cuda/kernels: their source executed on this CPU, every "
+                      "access\nobserved. Errors are shares of what rounding may do.\n\n");
     else if (*k->gpu)
         lesson_say(l, "Our own kernels, cuda/kernels, on an %s (%s),\n%s%s.\n\n", k->gpu,
                    k->software, k->live ? "run just now" : "recorded ", k->date);
@@ -245,10 +244,8 @@ void basic_column_claim(struct lesson *l, const struct basic_column *k)
     say_unknown(l, k);
     if (k->small_rows == 0)
         return;
-    if (k->live)
-        lesson_say(l, "\nSmall shapes, with their results:\n\n");
-    else
-        lesson_say(l, "\nThe same source, %s Errors are shares of what rounding may do.\n\n",
-                   on_cpu);
+    lesson_say(l, "\n%s\nErrors are shares of what rounding may do.\n\n",
+               k->live ? "Small shapes, with their results."
+                       : "The same source executed on this CPU, every access observed.");
     claim_rows(l, k->small, k->small_rows, k->live ? "measured" : "CPU");
 }

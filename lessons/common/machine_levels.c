@@ -6,7 +6,7 @@
 
 double machine_sram_bytes_per_second(const struct machine *m)
 {
-    return m->sms * 32.0 * 4.0 * m->clock_hz;
+    return m->warps_per_sm > 0 ? m->sms * 32.0 * 4.0 * m->clock_hz : 0;
 }
 
 double machine_register_bytes_per_second(const struct machine *m)

@@ -5,7 +5,7 @@
 #include "core/machine.h"
 
 /* Bytes a second of the shared memory of all SMs: 32 banks of 4 bytes a clock each. 0: the
- * clock is not known. */
+ * clock is not known, or the machine has no warps, and its SRAM no such banks. */
 double machine_sram_bytes_per_second(const struct machine *m);
 
 /* Bytes a second between the registers and the fp32 units of all SMs at their peak: a fused
