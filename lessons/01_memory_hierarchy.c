@@ -82,7 +82,8 @@ static enum status compare_styles(struct lesson *l, bool *equal, int count, stru
         struct account a;
         if (vector_style_count(&a, style, count, l->options->simulation.machine, error))
             return error->status;
-        const struct amount *of = account_total(&a).of;
+        const struct traffic total = account_total(&a);
+        const struct amount *of = total.of;
         *equal &= account_equal(&a, &predicted);
         lesson_say(l, "%11s  %-16s %14s %15s %15s\n", report_grouped(x[0], count),
                    vector_style_name(style),

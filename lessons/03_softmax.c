@@ -59,12 +59,12 @@ static enum status count_accesses(struct lesson *l, struct error *error)
         if (softmax_count(&predicted, &simulated, (enum softmax_way)way, (int)N, (int)N,
                           l->options->simulation.machine, error))
             return error->status;
-        const struct amount *of = account_total(&simulated).of;
+        const struct traffic total = account_total(&simulated);
         const int accesses = softmax_loads((enum softmax_way)way) + 1;
         snprintf(claim, sizeof claim, "%s: %d accesses an element",
                  softmax_way_name((enum softmax_way)way), accesses);
         lesson_claim_count(l, claim, "bytes", 4 * accesses * n,
-                           of[DIRECTION_READ].bytes + of[DIRECTION_WRITE].bytes);
+                           total.of[DIRECTION_READ].bytes + total.of[DIRECTION_WRITE].bytes);
         snprintf(claim, sizeof claim, "... exponentials, two an element%s",
                  way == SOFTMAX_ONLINE ? " and one a request of 32" : "");
         lesson_claim_count(l, claim, "exp",
