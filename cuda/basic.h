@@ -30,7 +30,12 @@ enum status launch_matmul_naive(float *C, const float *A, const float *B,
                                 const struct matmul_shape *shape, void *stream,
                                 struct error *error);
 
-/* Tiles of tile x tile in shared memory; tile is 16, 32 or 64. */
+/* Tiles of tile x tile in shared memory, one thread an element of C; tile is 16 or 32. */
+enum status launch_matmul_shared(float *C, const float *A, const float *B,
+                                 const struct matmul_shape *shape, int tile, void *stream,
+                                 struct error *error);
+
+/* Several elements of C a thread, in registers; tile is 16, 32 or 64. */
 enum status launch_matmul_tiled(float *C, const float *A, const float *B,
                                 const struct matmul_shape *shape, int tile, void *stream,
                                 struct error *error);

@@ -21,6 +21,8 @@ static enum status launch(void *context, struct error *error)
         return launch_vector_add(w->output, first, second, r->cols, NULL, error);
     if (strcmp(r->kernel, "matmul_naive") == 0)
         return launch_matmul_naive(w->output, first, second, &shape, NULL, error);
+    if (strcmp(r->kernel, "matmul_shared") == 0)
+        return launch_matmul_shared(w->output, first, second, &shape, r->tile, NULL, error);
     if (strcmp(r->kernel, "matmul_tiled") == 0)
         return launch_matmul_tiled(w->output, first, second, &shape, r->tile, NULL, error);
     if (strcmp(r->kernel, "softmax_naive") == 0)

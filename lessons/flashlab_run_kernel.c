@@ -15,12 +15,10 @@ static const struct usage usage = {
         "Compares\n"
         "sectors and results with the simulator's. With --lines: the source, with what each\n"
         "line moves.\n\n"
-        "NAME is vector_add (--cols), matmul_naive (--rows --cols --depth), matmul_tiled "
-        "(also\n"
-        "--tile), softmax_naive, softmax_safe or softmax_online (--rows --cols); or\n"
-        "naive_attention, standard_attention, flash1_forward or flash2_forward (--seqlen ...; "
-        "N\n"
-        "is 256 if not given). --machine sets the limit of shared memory.",
+        "NAME is vector_add (--cols), matmul_naive (--rows --cols --depth), matmul_shared or\n"
+        "matmul_tiled (also --tile), softmax_naive, softmax_safe or softmax_online (--rows\n"
+        "--cols); or naive_attention, standard_attention, flash1_forward or flash2_forward\n"
+        "(--seqlen ...; N is 256 if not given). --machine sets the limit of shared memory.",
     .options = KERNEL_SHAPE_OPTIONS | OPTION_BIT(OPTION_MACHINE) | OPTION_BIT(OPTION_SEED) |
                OPTION_BIT(OPTION_CPU) | OPTION_BIT(OPTION_LINES) | OPTION_BIT(OPTION_JSON),
     .operand = "NAME",

@@ -19,7 +19,7 @@
 #include "kernels/basic_kernels.h"
 #include "models/io_basic.h"
 
-enum kind { ADD, NAIVE, TILED, SOFTMAX_NAIVE, SAFE, ONLINE, KIND_COUNT };
+enum kind { ADD, NAIVE, SHARED, TILED, SOFTMAX_NAIVE, SAFE, ONLINE, KIND_COUNT };
 
 /* C = rows x depth times depth x cols; softmaxes rows x cols; vectors cols. */
 struct shape {
@@ -42,6 +42,7 @@ static void make_tensors(struct tensors *t, struct gpu *gpu, enum kind kind,
         t->out = new_tensor(gpu, "c", DTYPE_F32, 1, 1, s->cols);
         break;
     case NAIVE:
+    case SHARED:
     case TILED:
         t->in[0] = new_tensor(gpu, "A", DTYPE_F32, 1, s->rows, s->depth);
         t->in[1] = new_tensor(gpu, "B", DTYPE_F32, 1, s->depth, s->cols);
@@ -60,6 +61,15 @@ static void free_tensors(struct tensors *t)
     hbm_free(&t->out);
 }
 
+/* The largest tile of matmul_shared that is not larger: 1, 2, 4, ... 32. */
+static int warp_tile(int tile)
+{
+    int fits = 1;
+    while (fits < WARP_LANES && 2 * fits <= tile)
+        fits *= 2;
+    return fits;
+}
+
 static void run_kernel(struct gpu *gpu, struct tensors *t, enum kind kind,
                        const struct shape *s)
 {
@@ -67,6 +77,9 @@ static void run_kernel(struct gpu *gpu, struct tensors *t, enum kind kind,
     const enum status statuses[] = {
         kind == ADD ? vector_add(gpu, &t->out, &t->in[0], &t->in[1], &error) : STATUS_OK,
         kind == NAIVE ? matmul_naive(gpu, &t->out, &t->in[0], &t->in[1], &error) : STATUS_OK,
+        kind == SHARED
+            ? matmul_shared(gpu, &t->out, &t->in[0], &t->in[1], warp_tile(s->tile), &error)
+            : STATUS_OK,
         kind == TILED ? matmul_tiled(gpu, &t->out, &t->in[0], &t->in[1], s->tile, &error)
                       : STATUS_OK,
         kind == SOFTMAX_NAIVE ? softmax_naive(gpu, &t->out, &t->in[0], &error) : STATUS_OK,
@@ -85,6 +98,8 @@ static struct account predict(enum kind kind, const struct shape *s)
         return io_vector_add(s->cols);
     case NAIVE:
         return io_matmul_naive(&matmul);
+    case SHARED:
+        return io_matmul_shared(&matmul, warp_tile(s->tile));
     case TILED:
         return io_matmul_tiled(&matmul, s->tile);
     case SOFTMAX_NAIVE:
@@ -114,7 +129,7 @@ static double expected(enum kind kind, const struct shape *s, const float *x, co
         *magnitude = fabs((double)x[i]) + fabs((double)y[i]);
         return (double)x[i] + (double)y[i];
     }
-    if (kind == NAIVE || kind == TILED) {
+    if (kind == NAIVE || kind == SHARED || kind == TILED) {
         for (size_t k = 0; k < depth; k++) {
             const double term = (double)x[row * depth + k] * (double)y[k * cols + i % cols];
             sum += term;
@@ -389,9 +404,10 @@ static void assert_same_steps(const char *kernel, const struct steps *simulated)
 
 static void test_steps_of_basic_kernels(void **state)
 {
-    static const char *const names[KIND_COUNT] = {"vector_add",   "matmul_naive",
-                                                  "matmul_tiled", "softmax_naive",
-                                                  "softmax_safe", "softmax_online"};
+    static const char *const names[KIND_COUNT] = {
+        "vector_add",    "matmul_naive", "matmul_shared",  "matmul_tiled",
+        "softmax_naive", "softmax_safe", "softmax_online",
+    };
     const struct shape s = {20, 20, 20, 16};
     struct rng rng = {13};
     (void)state;

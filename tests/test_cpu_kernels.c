@@ -1,7 +1,7 @@
 /* The CUDA kernels, compiled for the CPU and observed access by access, against the counters
  * that an NVIDIA H200 recorded while it ran the same files (cuda/results/h200_counters.csv).
  *
- * Protects: load and store sectors of every recorded launch that is not too large, of all ten
+ * Protects: load and store sectors of every recorded launch that is not too large, of all eleven
  * kernels, are the measured ones; results are those of float64; accesses outside the arrays and
  * reads of what nobody has written stop the program with the source line.
  */
@@ -37,6 +37,7 @@ static const struct {
 } kernels[CPU_KERNELS] = {
     [CPU_VECTOR_ADD] = {"vector_add", 44},
     [CPU_MATMUL_NAIVE] = {"matmul_naive", 42},
+    [CPU_MATMUL_SHARED] = {"matmul_shared", 39},
     [CPU_MATMUL_TILED] = {"matmul_tiled", 42},
     [CPU_SOFTMAX_NAIVE] = {"softmax_naive", 44},
     [CPU_SOFTMAX_SAFE] = {"softmax_safe", 44},
@@ -152,7 +153,7 @@ static void check_results(const struct cpu_run *run, int row)
     if (run->kernel == CPU_VECTOR_ADD)
         for (size_t i = 0; i < count; i++)
             want[i] = (double)cpu_run_data(run, "a")[i] + (double)cpu_run_data(run, "b")[i];
-    else if (run->kernel == CPU_MATMUL_NAIVE || run->kernel == CPU_MATMUL_TILED)
+    else if (run->kernel >= CPU_MATMUL_NAIVE && run->kernel <= CPU_MATMUL_TILED)
         product(want, run);
     else
         softmax(want, run);
@@ -294,9 +295,9 @@ static void test_reads_of_unwritten_elements_stop(void **state)
 int main(void)
 {
     static enum cpu_kernel number[CPU_KERNELS] = {
-        CPU_VECTOR_ADD,     CPU_MATMUL_NAIVE,   CPU_MATMUL_TILED,    CPU_SOFTMAX_NAIVE,
-        CPU_SOFTMAX_SAFE,   CPU_SOFTMAX_ONLINE, CPU_NAIVE_ATTENTION, CPU_STANDARD_ATTENTION,
-        CPU_FLASH1_FORWARD, CPU_FLASH2_FORWARD};
+        CPU_VECTOR_ADD,         CPU_MATMUL_NAIVE,   CPU_MATMUL_SHARED,  CPU_MATMUL_TILED,
+        CPU_SOFTMAX_NAIVE,      CPU_SOFTMAX_SAFE,   CPU_SOFTMAX_ONLINE, CPU_NAIVE_ATTENTION,
+        CPU_STANDARD_ATTENTION, CPU_FLASH1_FORWARD, CPU_FLASH2_FORWARD};
 #define SECTORS_OF(kernel)                                                                     \
     {                                                                                          \
         "test_sectors_of_" #kernel, test_sectors_are_the_measured_ones, NULL, NULL,            \
@@ -305,6 +306,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         SECTORS_OF(CPU_VECTOR_ADD),
         SECTORS_OF(CPU_MATMUL_NAIVE),
+        SECTORS_OF(CPU_MATMUL_SHARED),
         SECTORS_OF(CPU_MATMUL_TILED),
         SECTORS_OF(CPU_SOFTMAX_NAIVE),
         SECTORS_OF(CPU_SOFTMAX_SAFE),

@@ -121,6 +121,7 @@ static void test_figures_add_up(void **state)
         "flash2_forward --seqlen 100 --head-dim 32 --block-q 32 --block-k 16 --mask causal",
         "flash1_forward --seqlen 70 --heads-q 2 --heads-kv 1",
         "standard_attention --seqlen 100 --head-dim 24",
+        "matmul_shared --rows 70 --cols 50 --depth 40 --tile 16",
         "matmul_tiled --rows 70 --cols 50 --depth 40 --tile 16",
         "softmax_online --rows 3 --cols 700",
     };
@@ -204,6 +205,7 @@ static void test_refusals(void **state)
         {"vector_add --cols 0", {"--cols 0", "a whole number from 1 to"}},
         {"vector_add --cols", {"--cols", "needs a value"}},
         {"matmul_tiled --tile 24", {"--tile 24", "16, 32 or 64"}},
+        {"matmul_shared --tile 64", {"--tile 64", "16 or 32"}},
         {"flash2_forward --block-q 65", {"--block-q 65", "1 to 64"}},
         {"flash2_forward --head-dim 512", {"--head-dim 512", "1 to 256"}},
         {"flash2_forward --heads-q 3 --heads-kv 2", {"--heads-q 3", "--heads-kv"}},

@@ -9,11 +9,17 @@
 #include "cuda/basic.h"
 
 static const char *const names[CPU_KERNELS] = {
-    [CPU_VECTOR_ADD] = "vector_add",           [CPU_MATMUL_NAIVE] = "matmul_naive",
-    [CPU_MATMUL_TILED] = "matmul_tiled",       [CPU_SOFTMAX_NAIVE] = "softmax_naive",
-    [CPU_SOFTMAX_SAFE] = "softmax_safe",       [CPU_SOFTMAX_ONLINE] = "softmax_online",
-    [CPU_NAIVE_ATTENTION] = "naive_attention", [CPU_STANDARD_ATTENTION] = "standard_attention",
-    [CPU_FLASH1_FORWARD] = "flash1_forward",   [CPU_FLASH2_FORWARD] = "flash2_forward",
+    [CPU_VECTOR_ADD] = "vector_add",
+    [CPU_MATMUL_NAIVE] = "matmul_naive",
+    [CPU_MATMUL_SHARED] = "matmul_shared",
+    [CPU_MATMUL_TILED] = "matmul_tiled",
+    [CPU_SOFTMAX_NAIVE] = "softmax_naive",
+    [CPU_SOFTMAX_SAFE] = "softmax_safe",
+    [CPU_SOFTMAX_ONLINE] = "softmax_online",
+    [CPU_NAIVE_ATTENTION] = "naive_attention",
+    [CPU_STANDARD_ATTENTION] = "standard_attention",
+    [CPU_FLASH1_FORWARD] = "flash1_forward",
+    [CPU_FLASH2_FORWARD] = "flash2_forward",
 };
 
 const char *cpu_kernel_name(enum cpu_kernel kernel)
@@ -69,6 +75,7 @@ static void add_arrays(struct cpu_run *run)
         add_array(run, "c", cols, false);
         return;
     case CPU_MATMUL_NAIVE:
+    case CPU_MATMUL_SHARED:
     case CPU_MATMUL_TILED:
         add_array(run, "A", rows * depth, true);
         add_array(run, "B", depth * cols, true);
@@ -180,6 +187,8 @@ static enum status launch(const struct cpu_run *run, struct error *error)
                                  cpu_run_data(run, "b"), run->cols, NULL, error);
     case CPU_MATMUL_NAIVE:
         return launch_matmul_naive(C, A, B, &shape, NULL, error);
+    case CPU_MATMUL_SHARED:
+        return launch_matmul_shared(C, A, B, &shape, run->tile, NULL, error);
     case CPU_MATMUL_TILED:
         return launch_matmul_tiled(C, A, B, &shape, run->tile, NULL, error);
     case CPU_SOFTMAX_NAIVE:

@@ -62,6 +62,19 @@ static enum status measure_vectors(struct counters *counters, struct error *erro
     return STATUS_OK;
 }
 
+/* The run by that kernel, with each tile that it has. */
+static enum status measure_tiles(struct run run, enum kernel kernel, struct counters *counters,
+                                 struct error *error)
+{
+    run.kernel = kernel;
+    for (size_t k = 0; k < LENGTH(tiles); k++) {
+        run.tile = tiles[k];
+        if (run.tile <= kernel_most_tile(kernel) && measure_one(run, counters, error))
+            return error->status;
+    }
+    return STATUS_OK;
+}
+
 static enum status measure_matmuls(struct counters *counters, struct error *error)
 {
     for (size_t i = 0; i < LENGTH(sides); i++) {
@@ -69,12 +82,9 @@ static enum status measure_matmuls(struct counters *counters, struct error *erro
         struct run run = {.kernel = KERNEL_MATMUL_NAIVE, .rows = n, .cols = n, .depth = n};
         if (measure_one(run, counters, error))
             return error->status;
-        run.kernel = KERNEL_MATMUL_TILED;
-        for (size_t k = 0; k < LENGTH(tiles); k++) {
-            run.tile = tiles[k];
-            if (measure_one(run, counters, error))
-                return error->status;
-        }
+        if (measure_tiles(run, KERNEL_MATMUL_SHARED, counters, error) ||
+            measure_tiles(run, KERNEL_MATMUL_TILED, counters, error))
+            return error->status;
     }
     return STATUS_OK;
 }

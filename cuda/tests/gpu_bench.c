@@ -22,6 +22,11 @@ static const struct run basic_runs[] = {
     {.kernel = KERNEL_SOFTMAX_SAFE, .rows = 65536, .cols = 4096},
     {.kernel = KERNEL_SOFTMAX_ONLINE, .rows = 65536, .cols = 4096},
     {.kernel = KERNEL_MATMUL_NAIVE, .rows = 4096, .cols = 4096, .depth = 4096},
+    {.kernel = KERNEL_MATMUL_SHARED, .rows = 4096, .cols = 4096, .depth = 4096, .tile = 16},
+    {.kernel = KERNEL_MATMUL_SHARED, .rows = 4096, .cols = 4096, .depth = 4096, .tile = 32},
+    {.kernel = KERNEL_MATMUL_TILED, .rows = 4096, .cols = 4096, .depth = 4096, .tile = 16},
+    {.kernel = KERNEL_MATMUL_TILED, .rows = 4096, .cols = 4096, .depth = 4096, .tile = 32},
+    {.kernel = KERNEL_MATMUL_TILED, .rows = 4096, .cols = 4096, .depth = 4096, .tile = 64},
     {.kernel = KERNEL_MATMUL_TILED, .rows = 8192, .cols = 8192, .depth = 8192, .tile = 16},
     {.kernel = KERNEL_MATMUL_TILED, .rows = 8192, .cols = 8192, .depth = 8192, .tile = 32},
     {.kernel = KERNEL_MATMUL_TILED, .rows = 8192, .cols = 8192, .depth = 8192, .tile = 64},
@@ -90,7 +95,7 @@ static void print_row(FILE *csv, const char *name, const struct run *shape,
     if (shape && kernel_is_attention(shape->kernel))
         snprintf(text, sizeof text, "N %d d %d %s %dx%d", shape->a.seqlen_q, shape->a.head_dim,
                  mask_name(shape->a.mask), shape->a.block_q, shape->a.block_k);
-    else if (shape && shape->kernel == KERNEL_MATMUL_TILED)
+    else if (shape && kernel_is_matmul(shape->kernel) && shape->tile > 0)
         snprintf(text, sizeof text, "%d^3 tile %d", shape->rows, shape->tile);
     else if (shape)
         snprintf(text, sizeof text, "%d x %d", shape->rows > 0 ? shape->rows : 1, shape->cols);

@@ -94,7 +94,7 @@ static enum status print_our_kernels(struct error *error)
 {
     static const int head_dims[] = {8, 40, 64, 80, 128, 192, 256};
     for (int kernel = 0; kernel < KERNEL_COUNT; kernel++) {
-        for (int block = 16; block <= 64; block *= 2) {
+        for (int block = 16; block <= kernel_most_tile((enum kernel)kernel); block *= 2) {
             struct run run = {.kernel = (enum kernel)kernel,
                               .rows = block,
                               .cols = 100,

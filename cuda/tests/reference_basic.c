@@ -59,7 +59,7 @@ void reference_basic(struct basic_reference *r, const struct run *run)
     r->plain = allocate(count, sizeof *r->plain);
     if (run->kernel == KERNEL_VECTOR_ADD)
         add(r, run);
-    else if (run->kernel == KERNEL_MATMUL_NAIVE || run->kernel == KERNEL_MATMUL_TILED)
+    else if (kernel_is_matmul(run->kernel))
         multiply(r, run);
     else
         softmax(r, run);

@@ -40,7 +40,7 @@ void results_shape(FILE *file, const struct run *run)
         fprintf(file, ",,,,,,,,,,,%d,,", run->cols);
     else if (run->kernel == KERNEL_MATMUL_NAIVE)
         fprintf(file, ",,,,,,,,,,%d,%d,%d,", run->rows, run->cols, run->depth);
-    else if (run->kernel == KERNEL_MATMUL_TILED)
+    else if (kernel_is_matmul(run->kernel))
         fprintf(file, ",,,,,,,,,,%d,%d,%d,%d", run->rows, run->cols, run->depth, run->tile);
     else
         fprintf(file, ",,,,,,,,,,%d,%d,,", run->rows, run->cols);

@@ -14,6 +14,7 @@ static const struct {
 } kernels[KERNEL_COUNT] = {
     [KERNEL_VECTOR_ADD] = {"vector_add", -1},
     [KERNEL_MATMUL_NAIVE] = {"matmul_naive", -1},
+    [KERNEL_MATMUL_SHARED] = {"matmul_shared", -1},
     [KERNEL_MATMUL_TILED] = {"matmul_tiled", -1},
     [KERNEL_SOFTMAX_NAIVE] = {"softmax_naive", -1},
     [KERNEL_SOFTMAX_SAFE] = {"softmax_safe", -1},
@@ -32,6 +33,17 @@ const char *kernel_name(enum kernel kernel)
 bool kernel_is_attention(enum kernel kernel)
 {
     return kernels[kernel].algorithm >= 0;
+}
+
+bool kernel_is_matmul(enum kernel kernel)
+{
+    return kernel == KERNEL_MATMUL_NAIVE || kernel == KERNEL_MATMUL_SHARED ||
+           kernel == KERNEL_MATMUL_TILED;
+}
+
+int kernel_most_tile(enum kernel kernel)
+{
+    return kernel == KERNEL_MATMUL_SHARED ? 32 : 64;
 }
 
 enum algorithm kernel_algorithm(enum kernel kernel)
@@ -91,6 +103,7 @@ static void list_arrays(struct run *run)
         add_array(run, "c", ROLE_OUTPUT, cols);
         break;
     case KERNEL_MATMUL_NAIVE:
+    case KERNEL_MATMUL_SHARED:
     case KERNEL_MATMUL_TILED:
         add_array(run, "A", ROLE_INPUT, rows * depth);
         add_array(run, "B", ROLE_INPUT, depth * cols);
@@ -183,6 +196,9 @@ enum status run_launch(void *context, struct error *error)
         return launch_vector_add(third, first, second, run->cols, run->stream, error);
     case KERNEL_MATMUL_NAIVE:
         return launch_matmul_naive(third, first, second, &shape, run->stream, error);
+    case KERNEL_MATMUL_SHARED:
+        return launch_matmul_shared(third, first, second, &shape, run->tile, run->stream,
+                                    error);
     case KERNEL_MATMUL_TILED:
         return launch_matmul_tiled(third, first, second, &shape, run->tile, run->stream, error);
     case KERNEL_SOFTMAX_NAIVE:

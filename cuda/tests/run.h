@@ -24,6 +24,7 @@
 enum kernel {
     KERNEL_VECTOR_ADD,
     KERNEL_MATMUL_NAIVE,
+    KERNEL_MATMUL_SHARED,
     KERNEL_MATMUL_TILED,
     KERNEL_SOFTMAX_NAIVE,
     KERNEL_SOFTMAX_SAFE,
@@ -38,6 +39,11 @@ enum kernel {
 /* "vector_add" ... "flash2_forward": the name of the file. */
 const char *kernel_name(enum kernel kernel);
 bool kernel_is_attention(enum kernel kernel);
+bool kernel_is_matmul(enum kernel kernel);
+
+/* The largest tile that the kernel is compiled for; 16 is the smallest. */
+int kernel_most_tile(enum kernel kernel);
+
 enum algorithm kernel_algorithm(enum kernel kernel);
 
 /* Elements before and after each array: 256 bytes, so that arrays stay aligned as they are. */
@@ -58,7 +64,7 @@ struct run {
     struct attention a;    /* of attention kernels; dtype and tiled_gemm are set by run_open */
     int rows, cols, depth; /* of the others: C = rows x depth times depth x cols; X rows x cols;
                               vectors cols */
-    int tile;              /* of matmul_tiled */
+    int tile;              /* of matmul_shared and matmul_tiled */
     void *stream;
     int arrays;
     struct array array[MAX_ARRAYS];

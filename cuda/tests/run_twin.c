@@ -22,6 +22,8 @@ static enum status simulate_matmul(struct gpu *gpu, const struct run *run, struc
     struct hbm_tensor C = matrix(gpu, "C", run->rows, run->cols);
     if (run->kernel == KERNEL_MATMUL_NAIVE)
         return matmul_naive(gpu, &C, &A, &B, error);
+    if (run->kernel == KERNEL_MATMUL_SHARED)
+        return matmul_shared(gpu, &C, &A, &B, run->tile, error);
     return matmul_tiled(gpu, &C, &A, &B, run->tile, error);
 }
 
@@ -53,7 +55,7 @@ enum status run_simulate(struct gpu *gpu, const struct run *run, struct error *e
         struct hbm_tensor c = matrix(gpu, "c", 1, run->cols);
         return vector_add(gpu, &c, &a, &b, error);
     }
-    if (run->kernel == KERNEL_MATMUL_NAIVE || run->kernel == KERNEL_MATMUL_TILED)
+    if (kernel_is_matmul(run->kernel))
         return simulate_matmul(gpu, run, error);
     return simulate_softmax(gpu, run, error);
 }
@@ -66,6 +68,8 @@ struct account run_predict(const struct run *run)
         return io_vector_add(run->cols);
     case KERNEL_MATMUL_NAIVE:
         return io_matmul_naive(&shape);
+    case KERNEL_MATMUL_SHARED:
+        return io_matmul_shared(&shape, run->tile);
     case KERNEL_MATMUL_TILED:
         return io_matmul_tiled(&shape, run->tile);
     case KERNEL_SOFTMAX_NAIVE:

@@ -91,13 +91,34 @@ struct run shape_of(enum kernel kernel, int n)
         run.cols = random ? random_between(&seed, 1, 300) : matrices[n].cols;
         run.depth = random ? random_between(&seed, 1, 150) : matrices[n].depth;
         run.tile = random ? 16 << random_between(&seed, 0, 2) : matrices[n].tile;
+        run.tile = at_most(run.tile, kernel_most_tile(kernel));
     }
     return run;
 }
 
-struct run large_shape(enum kernel kernel)
+/* Of products: extents and tile. Each kernel takes as many as it has tiles, and one; the naive
+ * product, which has none, the first two. */
+static const struct {
+    int extent, tile;
+} products[] = {{2048, 64}, {4096, 16}, {4096, 32}, {4096, 64}};
+
+int large_shapes_count(enum kernel kernel)
 {
-    struct run run = {.kernel = kernel};
+    switch (kernel) {
+    case KERNEL_MATMUL_NAIVE:
+        return 2;
+    case KERNEL_MATMUL_SHARED:
+        return 3;
+    case KERNEL_MATMUL_TILED:
+        return 4;
+    default:
+        return 1;
+    }
+}
+
+struct run large_shape(enum kernel kernel, int n)
+{
+    struct run run = {.kernel = kernel, .tile = 64};
     if (kernel_is_attention(kernel))
         run.a = (struct attention){.batch = 1,
                                    .heads_q = 4,
@@ -111,10 +132,11 @@ struct run large_shape(enum kernel kernel)
                                    .block_k = 64};
     else if (kernel == KERNEL_VECTOR_ADD)
         run.cols = 1 << 26;
-    else if (kernel == KERNEL_MATMUL_NAIVE || kernel == KERNEL_MATMUL_TILED)
-        run.rows = run.cols = run.depth = 2048;
+    else if (kernel_is_matmul(kernel))
+        run.rows = run.cols = run.depth = products[n].extent;
     else
         run.rows = run.cols = 8192;
-    run.tile = 64;
+    if (kernel_is_matmul(kernel))
+        run.tile = at_most(products[n].tile, kernel_most_tile(kernel));
     return run;
 }

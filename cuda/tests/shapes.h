@@ -14,7 +14,8 @@
 int shapes_count(enum kernel kernel);
 struct run shape_of(enum kernel kernel, int n);
 
-/* One that is larger than L2, or long: for counters, not for references on the CPU. */
-struct run large_shape(enum kernel kernel);
+/* Those that are larger than L2, or long: for counters, not for references on the CPU. */
+int large_shapes_count(enum kernel kernel);
+struct run large_shape(enum kernel kernel, int n);
 
 #endif

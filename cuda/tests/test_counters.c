@@ -183,7 +183,8 @@ static void test_kernel(struct session *session, enum kernel kernel)
 {
     for (int n = 0; n < shapes_count(kernel); n++)
         test_run(session, shape_of(kernel, n), 1);
-    test_run(session, large_shape(kernel), 0);
+    for (int n = 0; n < large_shapes_count(kernel); n++)
+        test_run(session, large_shape(kernel, n), 0);
 }
 
 static void test_vector_add(void **state)
@@ -194,6 +195,11 @@ static void test_vector_add(void **state)
 static void test_matmul_naive(void **state)
 {
     test_kernel(*state, KERNEL_MATMUL_NAIVE);
+}
+
+static void test_matmul_shared(void **state)
+{
+    test_kernel(*state, KERNEL_MATMUL_SHARED);
 }
 
 static void test_matmul_tiled(void **state)
@@ -313,12 +319,13 @@ static int close_session(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_judge),    cmocka_unit_test(test_the_judge_of_passes),
-        cmocka_unit_test(test_vector_add),   cmocka_unit_test(test_matmul_naive),
-        cmocka_unit_test(test_matmul_tiled), cmocka_unit_test(test_softmax_naive),
-        cmocka_unit_test(test_softmax_safe), cmocka_unit_test(test_softmax_online),
-        cmocka_unit_test(test_naive),        cmocka_unit_test(test_standard),
-        cmocka_unit_test(test_flash1),       cmocka_unit_test(test_flash2),
+        cmocka_unit_test(test_the_judge),      cmocka_unit_test(test_the_judge_of_passes),
+        cmocka_unit_test(test_vector_add),     cmocka_unit_test(test_matmul_naive),
+        cmocka_unit_test(test_matmul_shared),  cmocka_unit_test(test_matmul_tiled),
+        cmocka_unit_test(test_softmax_naive),  cmocka_unit_test(test_softmax_safe),
+        cmocka_unit_test(test_softmax_online), cmocka_unit_test(test_naive),
+        cmocka_unit_test(test_standard),       cmocka_unit_test(test_flash1),
+        cmocka_unit_test(test_flash2),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

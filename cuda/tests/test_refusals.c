@@ -104,6 +104,9 @@ static void test_matmul_tile(void **state)
     assert_int_equal(launch_matmul_tiled(NULL, NULL, NULL, &shape, 24, NULL, &error),
                      STATUS_BAD_ARGUMENT);
     assert_non_null(strstr(error.text, "tile 24: matmul_tiled is compiled for 16, 32 and 64"));
+    assert_int_equal(launch_matmul_shared(NULL, NULL, NULL, &shape, 64, NULL, &error),
+                     STATUS_BAD_ARGUMENT);
+    assert_non_null(strstr(error.text, "tile 64: matmul_shared is compiled for 16 and 32"));
 }
 
 static void test_out_of_memory(void **state)

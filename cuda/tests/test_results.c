@@ -194,6 +194,12 @@ static void test_matmul_naive(void **state)
     test_basic(KERNEL_MATMUL_NAIVE);
 }
 
+static void test_matmul_shared(void **state)
+{
+    (void)state;
+    test_basic(KERNEL_MATMUL_SHARED);
+}
+
 static void test_matmul_tiled(void **state)
 {
     (void)state;
@@ -243,17 +249,12 @@ static void test_softmax_of_infinities(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_vector_add),
-        cmocka_unit_test(test_matmul_naive),
-        cmocka_unit_test(test_matmul_tiled),
-        cmocka_unit_test(test_softmax_naive),
-        cmocka_unit_test(test_softmax_safe),
-        cmocka_unit_test(test_softmax_online),
-        cmocka_unit_test(test_softmax_of_infinities),
-        cmocka_unit_test(test_naive),
-        cmocka_unit_test(test_standard),
-        cmocka_unit_test(test_flash1),
-        cmocka_unit_test(test_flash2),
+        cmocka_unit_test(test_vector_add),     cmocka_unit_test(test_matmul_naive),
+        cmocka_unit_test(test_matmul_shared),  cmocka_unit_test(test_matmul_tiled),
+        cmocka_unit_test(test_softmax_naive),  cmocka_unit_test(test_softmax_safe),
+        cmocka_unit_test(test_softmax_online), cmocka_unit_test(test_softmax_of_infinities),
+        cmocka_unit_test(test_naive),          cmocka_unit_test(test_standard),
+        cmocka_unit_test(test_flash1),         cmocka_unit_test(test_flash2),
     };
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);

@@ -22,6 +22,8 @@ static const struct {
 } shapes[CPU_NAIVE_ATTENTION] = {
     [CPU_VECTOR_ADD] = {OPTION_BIT(OPTION_COLS), "--cols", 1, 1 << 20, 1, 0},
     [CPU_MATMUL_NAIVE] = {MATMUL_OPTIONS, "--rows, --cols and --depth", 256, 256, 256, 0},
+    [CPU_MATMUL_SHARED] = {MATMUL_OPTIONS | OPTION_BIT(OPTION_TILE),
+                           "--rows, --cols, --depth and --tile", 256, 256, 256, 32},
     [CPU_MATMUL_TILED] = {MATMUL_OPTIONS | OPTION_BIT(OPTION_TILE),
                           "--rows, --cols, --depth and --tile", 256, 256, 256, 32},
     [CPU_SOFTMAX_NAIVE] = {SOFTMAX_OPTIONS, "--rows and --cols", 256, 1024, 1, 0},
@@ -41,6 +43,9 @@ static enum status check_options(enum cpu_kernel kernel, const struct options *o
                              option_name((enum option_id)id), cpu_kernel_name(kernel),
                              attention ? "--seqlen, --head-dim, ..., see --help"
                                        : shapes[kernel].names);
+    if (kernel == CPU_MATMUL_SHARED && o->tile && o->tile != 16 && o->tile != 32)
+        return error_set(error, STATUS_BAD_ARGUMENT, "--tile %d: must be 16 or 32 (%s)",
+                         o->tile, cpu_kernel_name(kernel));
     if (o->tile && o->tile != 16 && o->tile != 32 && o->tile != 64)
         return error_set(error, STATUS_BAD_ARGUMENT, "--tile %d: must be 16, 32 or 64",
                          o->tile);

@@ -29,9 +29,10 @@ struct tensors {
 };
 
 static const char *const names[CPU_NAIVE_ATTENTION][3] = {
-    [CPU_VECTOR_ADD] = {"a", "b", "c"},   [CPU_MATMUL_NAIVE] = {"A", "B", "C"},
-    [CPU_MATMUL_TILED] = {"A", "B", "C"}, [CPU_SOFTMAX_NAIVE] = {"X", "Y"},
-    [CPU_SOFTMAX_SAFE] = {"X", "Y"},      [CPU_SOFTMAX_ONLINE] = {"X", "Y"},
+    [CPU_VECTOR_ADD] = {"a", "b", "c"},    [CPU_MATMUL_NAIVE] = {"A", "B", "C"},
+    [CPU_MATMUL_SHARED] = {"A", "B", "C"}, [CPU_MATMUL_TILED] = {"A", "B", "C"},
+    [CPU_SOFTMAX_NAIVE] = {"X", "Y"},      [CPU_SOFTMAX_SAFE] = {"X", "Y"},
+    [CPU_SOFTMAX_ONLINE] = {"X", "Y"},
 };
 
 static void shape_of(int *rows, int *cols, const struct cpu_run *run, const char *name)
@@ -67,6 +68,8 @@ static enum status launch_basic(struct gpu *gpu, struct tensors *t, const struct
         return vector_add(gpu, third, first, second, error);
     case CPU_MATMUL_NAIVE:
         return matmul_naive(gpu, third, first, second, error);
+    case CPU_MATMUL_SHARED:
+        return matmul_shared(gpu, third, first, second, run->tile, error);
     case CPU_MATMUL_TILED:
         return matmul_tiled(gpu, third, first, second, run->tile, error);
     case CPU_SOFTMAX_NAIVE:
@@ -86,6 +89,8 @@ static struct account predict_basic(const struct cpu_run *run)
         return io_vector_add(run->cols);
     case CPU_MATMUL_NAIVE:
         return io_matmul_naive(&product);
+    case CPU_MATMUL_SHARED:
+        return io_matmul_shared(&product, run->tile);
     case CPU_MATMUL_TILED:
         return io_matmul_tiled(&product, run->tile);
     case CPU_SOFTMAX_NAIVE:

@@ -39,7 +39,7 @@ static const struct {
     [OPTION_ROWS] = {"rows", "N", "rows of the result (matmul, softmax)"},
     [OPTION_COLS] = {"cols", "N", "its columns; elements of a vector"},
     [OPTION_DEPTH] = {"depth", "N", "columns of A, rows of B (matmul)"},
-    [OPTION_TILE] = {"tile", "N", "rows and columns of a tile (matmul_tiled): 16, 32 or 64"},
+    [OPTION_TILE] = {"tile", "N", "rows and columns of a tile of a matmul: 16, 32 or 64"},
     [OPTION_THREADS] = {"threads", "N", "threads of a block"},
     [OPTION_REGISTERS] = {"registers", "N", "registers of a thread"},
     [OPTION_SHARED] = {"shared", "N", "bytes of shared memory of a block"},

@@ -8,7 +8,7 @@
  *   gpu_account(&gpu);                                    equal to io_vector_add(count)
  *
  * Shapes come from the tensors. Element-wise kernels access HBM a warp at a time, as their
- * twins do; the tiled product moves tiles.
+ * twins do, and so does matmul_shared; matmul_tiled moves tiles.
  */
 #ifndef FLASHLAB_KERNELS_BASIC_KERNELS_H
 #define FLASHLAB_KERNELS_BASIC_KERNELS_H
@@ -27,7 +27,13 @@ enum status vector_add_tiles(struct gpu *gpu, struct hbm_tensor *c, const struct
 enum status matmul_naive(struct gpu *gpu, struct hbm_tensor *C, const struct hbm_tensor *A,
                          const struct hbm_tensor *B, struct error *error);
 
-/* The same in tiles of tile x tile, from 1 on. (The CUDA twin has 16, 32 and 64.) */
+/* The same by tiles of tile x tile in SRAM, still one element of C a lane; tile is 1, 2, 4, 8,
+ * 16 or 32, so that a warp has whole rows. (The CUDA twin has 16 and 32.) */
+enum status matmul_shared(struct gpu *gpu, struct hbm_tensor *C, const struct hbm_tensor *A,
+                          const struct hbm_tensor *B, int tile, struct error *error);
+
+/* The same, several elements of C a lane: tiles from 1 on. (The CUDA twin has 16, 32 and 64.)
+ */
 enum status matmul_tiled(struct gpu *gpu, struct hbm_tensor *C, const struct hbm_tensor *A,
                          const struct hbm_tensor *B, int tile, struct error *error);
 

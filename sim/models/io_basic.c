@@ -52,16 +52,27 @@ struct account io_matmul_naive(const struct io_matmul *shape)
     return account;
 }
 
-struct account io_matmul_tiled(const struct io_matmul *shape, int tile)
+/* Tiles of tile x tile, that many rows of them at a time. */
+static struct account matmul_by_tiles(const struct io_matmul *shape, int tile, int rows)
 {
     struct account account = {0};
     add(&account, "A", DIRECTION_READ, ceil_divide(shape->cols, tile),
-        pass(shape->rows, shape->depth, tile, tile));
+        pass(shape->rows, shape->depth, rows, tile));
     add(&account, "B", DIRECTION_READ, ceil_divide(shape->rows, tile),
-        pass(shape->depth, shape->cols, tile, tile));
-    add(&account, "C", DIRECTION_WRITE, 1, pass(shape->rows, shape->cols, tile, tile));
+        pass(shape->depth, shape->cols, rows, tile));
+    add(&account, "C", DIRECTION_WRITE, 1, pass(shape->rows, shape->cols, rows, tile));
     account.flops.matrix = (int64_t)2 * shape->rows * shape->cols * shape->depth;
     return account;
+}
+
+struct account io_matmul_shared(const struct io_matmul *shape, int tile)
+{
+    return matmul_by_tiles(shape, tile, WARP_LANES / tile < tile ? WARP_LANES / tile : tile);
+}
+
+struct account io_matmul_tiled(const struct io_matmul *shape, int tile)
+{
+    return matmul_by_tiles(shape, tile, tile);
 }
 
 static struct account softmax(int rows, int cols, int loads)
