@@ -36,7 +36,7 @@ CUDA_TRACED := $(patsubst %,cuda/kernels/%.cu,naive_attention standard_attention
 CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
-FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/tests/*.cu)
+FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/lessons/*.cu cuda/tests/*.cu)
 
 .PHONY: cuda cuda-check gpu-programs gpu-test gpu-basic gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
         gpu-probes gpu-rates gpu-sanitize

@@ -1,9 +1,9 @@
 /* The CUDA kernels, compiled for the CPU and observed access by access, against the counters
  * that an NVIDIA H200 recorded while it ran the same files (cuda/results/h200_counters.csv).
  *
- * Protects: load and store sectors of every recorded launch that is not too large, of all eleven
- * kernels, are the measured ones; results are those of float64; accesses outside the arrays and
- * reads of what nobody has written stop the program with the source line.
+ * Protects: load and store sectors of every recorded launch that is not too large, of all
+ * eleven kernels, are the measured ones; results are those of float64; accesses outside the
+ * arrays and reads of what nobody has written stop the program with the source line.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -14,7 +14,7 @@ CPU_CXXFLAGS = -std=c++17 $(CPU_COMMON) -fno-exceptions -fno-rtti -fno-math-errn
                -Wno-maybe-uninitialized)
 
 CPU_ENGINE := $(wildcard cuda/cpu/*.c)
-CPU_KERNELS := $(wildcard cuda/kernels/*.cu) cuda/launch.cu
+CPU_KERNELS := $(wildcard cuda/kernels/*.cu cuda/lessons/*.cu) cuda/launch.cu
 CPU_OBJECTS := $(CPU_KERNELS:cuda/%.cu=$(BUILD)/obj/cpu/%.o) \
                $(patsubst %,$(BUILD)/obj/cpu/%.o,error $(CPU_ENGINE:cuda/%.c=%))
 

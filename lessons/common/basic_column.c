@@ -37,6 +37,12 @@ static bool same_shape(const struct results_table *t, int n, const struct cpu_ru
     return true;
 }
 
+static void forget_measured(struct basic_row *row)
+{
+    row->dram_read_bytes = row->dram_write_bytes = row->l2_sectors = -1;
+    row->shared_loads = row->shared_load_wavefronts = row->median_us = -1;
+}
+
 /* Fills what the table's row has and the row lacks. */
 static void take_row(struct basic_column *k, struct basic_row *row,
                      const struct results_table *t, int n)
@@ -56,6 +62,11 @@ static void take_row(struct basic_column *k, struct basic_row *row,
         row->source = BASIC_RECORDED;
         results_table_number(&row->dram_read_bytes, t, n, "dram_read_bytes");
         results_table_number(&row->dram_write_bytes, t, n, "dram_write_bytes");
+        results_table_number(&row->l2_sectors, t, n, "l2_sectors");
+    }
+    if (row->shared_loads < 0) {
+        results_table_number(&row->shared_loads, t, n, "shared_load_instructions");
+        results_table_number(&row->shared_load_wavefronts, t, n, "shared_load_wavefronts");
     }
     if (row->median_us < 0)
         results_table_number(&row->median_us, t, n, "median_us");
@@ -64,7 +75,7 @@ static void take_row(struct basic_column *k, struct basic_row *row,
 enum status basic_column_recorded(struct basic_column *k, struct basic_row *row,
                                   struct error *error)
 {
-    row->dram_read_bytes = row->dram_write_bytes = row->median_us = -1;
+    forget_measured(row);
     for (int i = 0; i < FILES; i++) {
         struct results_table t;
         if (results_table_read(&t, files[i], error))
@@ -84,9 +95,12 @@ static void take_run(struct basic_column *k, struct basic_row *row,
     row->sectors = run->sectors;
     if (run->results > 0)
         row->result = run->result[0];
-    row->dram_read_bytes = row->dram_write_bytes = row->median_us = -1;
+    forget_measured(row);
     if (run->counts) {
         row->source = BASIC_ON_CPU;
+        row->shared_loads = (double)run->counts->launch[0].shared[CPU_LOAD].requests;
+        row->shared_load_wavefronts =
+            (double)run->counts->launch[0].shared[CPU_LOAD].wavefronts;
         return;
     }
     snprintf(k->gpu, sizeof k->gpu, "%s", seen->gpu);
@@ -100,6 +114,9 @@ static void take_run(struct basic_column *k, struct basic_row *row,
     row->source = BASIC_ON_GPU;
     row->dram_read_bytes = seen->launch[0].of[COUNTER_DRAM_READ_BYTES];
     row->dram_write_bytes = seen->launch[0].of[COUNTER_DRAM_WRITE_BYTES];
+    row->l2_sectors = seen->launch[0].of[COUNTER_L2_SECTORS];
+    row->shared_loads = seen->launch[0].of[COUNTER_SHARED_LOAD_INSTRUCTIONS];
+    row->shared_load_wavefronts = seen->launch[0].of[COUNTER_SHARED_LOAD_WAVEFRONTS];
 }
 
 /* Runs the row's kernel, on the GPU or the CPU as the options say. */
@@ -218,8 +235,7 @@ static void say_unknown(struct lesson *l, const struct basic_column *k)
     char shape[KERNEL_SHAPE_LENGTH];
     for (int n = 0; n < k->rows; n++)
         if (k->row[n].source == BASIC_UNKNOWN)
-            lesson_say(l, "Not measured: sectors of %s, %s.\n",
-                       cpu_kernel_name(k->row[n].shape.kernel),
+            lesson_say(l, "Not measured: %s, %s.\n", cpu_kernel_name(k->row[n].shape.kernel),
                        kernel_run_shape(shape, &k->row[n].shape));
     for (int n = 0; n < k->rows; n++) {
         if (k->row[n].source == BASIC_UNKNOWN) {

@@ -22,10 +22,12 @@ enum basic_source { BASIC_UNKNOWN, BASIC_ON_GPU, BASIC_ON_CPU, BASIC_RECORDED };
 struct basic_row {
     struct cpu_run shape; /* kernel, rows, cols, depth and tile */
     enum basic_source source;
-    struct kernel_sectors sectors;            /* measured: unless the source is unknown */
-    struct kernel_result result;              /* array NULL: not compared */
-    double dram_read_bytes, dram_write_bytes; /* -1: not known */
-    double median_us;                         /* of a run; -1: not known */
+    struct kernel_sectors sectors;               /* measured: unless the source is unknown */
+    struct kernel_result result;                 /* array NULL: not compared */
+    double dram_read_bytes, dram_write_bytes;    /* -1: not known */
+    double l2_sectors;                           /* that came to L2; -1: not known */
+    double shared_loads, shared_load_wavefronts; /* of warps; -1: not known */
+    double median_us;                            /* of a run; -1: not known */
 };
 
 enum { BASIC_COLUMN_ROWS = 16 };

@@ -119,6 +119,17 @@ void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, co
     add_count(object, "measured", measured);
 }
 
+void lesson_claim_sides(struct lesson *l, const char *claim, const char *unit,
+                        const struct side *left, const struct side *right)
+{
+    char a[32], b[32];
+    cJSON *object = verdict(l, claim, left->count == right->count);
+    lesson_say(l, "      %s %s  %s %s  %s\n", left->name, report_grouped(a, left->count),
+               right->name, report_grouped(b, right->count), unit);
+    add_count(object, left->name, left->count);
+    add_count(object, right->name, right->count);
+}
+
 void lesson_claim_measured(struct lesson *l, const char *claim, int64_t predicted,
                            int64_t simulated, int64_t measured)
 {

@@ -47,6 +47,14 @@ void lesson_claim_count(struct lesson *l, const char *claim, const char *unit,
 void lesson_claim_same(struct lesson *l, const char *claim, const char *unit, const char *side,
                        int64_t simulated, int64_t measured);
 
+/* Two whole numbers, each under its name, must be equal. */
+struct side {
+    const char *name; /* "predicted", "measured", "CPU" */
+    int64_t count;
+};
+void lesson_claim_sides(struct lesson *l, const char *claim, const char *unit,
+                        const struct side *left, const struct side *right);
+
 /* Ratios of whole numbers, each computed in double: equal up to its rounding. */
 void lesson_claim_ratio(struct lesson *l, const char *claim, double predicted,
                         double simulated);

@@ -21,8 +21,7 @@ static int min(int a, int b)
     return a < b ? a : b;
 }
 
-/* The part of a tile in SRAM, or of C in registers, that begins at its row first, and a warp's
- * rows: copied to them, and from them. */
+/* A warp's rows of a tile, from row first of it on: taken from the tile, put into it. */
 static void take_rows(struct tile *warp, const struct tile *tile, int first)
 {
     float *data = tile_writable(warp);
