@@ -155,7 +155,7 @@ void vit_column_claim(struct lesson *l, const struct vit_column *c)
         VIT_PATCHES, CORNER_DEPTH, CORNER_DEPTH, CORNER_COLS);
     say_head(l, true);
     claim_sectors(l, "matmul_tiled", c->projection.predicted, c->projection.simulated,
-                  c->projection.on_cpu);
+                  c->projection.measured);
     lesson_claim_error(l, "matmul_tiled: C agrees", 1.0, c->product.difference);
 }
 
