@@ -1,6 +1,7 @@
 /* CUPTI's profiler host interface is C++ only (it includes <string>), hence this file. */
 #include "cuda/counters.h"
 
+#include <algorithm>
 #include <vector>
 
 #include <cuda.h>
@@ -12,7 +13,7 @@
 #include "cuda/error.h"
 #include "cuda/refusals.h"
 
-enum { MAX_RANGES = 8 };
+enum { MAX_RANGES = 8, MAX_PASSES = 64 };
 
 struct counters {
     CUcontext context = nullptr;
@@ -20,8 +21,9 @@ struct counters {
     CUpti_Profiler_Host_Object *host = nullptr;
     CUpti_RangeProfiler_Object *profiler = nullptr;
     std::vector<uint8_t> availability, config, image; /* read as long as the objects live */
+    int wanted = 0;                                   /* metrics that were asked for */
     std::vector<const char *> metrics;                /* those that the chip has */
-    std::vector<enum counter> of; /* [metrics.size()]: which counters they are */
+    std::vector<int> of; /* [metrics.size()]: which of the wanted they are */
 };
 
 static enum counters_failure failure_of(CUptiResult code)
@@ -82,20 +84,22 @@ static enum status find_availability(std::vector<uint8_t> *image, CUcontext cont
     return STATUS_OK;
 }
 
-/* Our metrics, without those that the chip lacks: none before Hopper has a copy engine. */
-static enum status find_metrics(struct counters *c, struct error *error)
+/* The metrics wanted, without those that the chip lacks: none before Hopper has a copy engine.
+ */
+static enum status find_metrics(struct counters *c, const char *const *metrics,
+                                struct error *error)
 {
-    for (int k = 0; k < COUNTER_COUNT; k++) {
+    for (int k = 0; k < c->wanted; k++) {
         CUpti_Profiler_Host_GetMetricProperties_Params get = {};
         get.structSize = CUpti_Profiler_Host_GetMetricProperties_Params_STRUCT_SIZE;
         get.pHostObject = c->host;
-        get.pMetricName = counter_metric((enum counter)k);
+        get.pMetricName = metrics[k];
         const CUptiResult code = cuptiProfilerHostGetMetricProperties(&get);
         if (code == CUPTI_ERROR_INVALID_METRIC_NAME || code == CUPTI_ERROR_INVALID_PARAMETER)
             continue;
         CUPTI_TRY(code, error);
         c->metrics.push_back(get.pMetricName);
-        c->of.push_back((enum counter)k);
+        c->of.push_back(k);
     }
     if (c->metrics.empty())
         return error_set(error, STATUS_BAD_ARGUMENT, "this GPU has none of the counters");
@@ -162,7 +166,7 @@ static enum status open_profiler(struct counters *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status open_all(struct counters *c, struct error *error)
+static enum status open_all(struct counters *c, const char *const *metrics, struct error *error)
 {
     if (find_context(&c->context, error))
         return error->status;
@@ -170,15 +174,25 @@ static enum status open_all(struct counters *c, struct error *error)
     initialize.structSize = CUpti_Profiler_Initialize_Params_STRUCT_SIZE;
     CUPTI_TRY(cuptiProfilerInitialize(&initialize), error);
     c->initialized = true;
-    if (open_host(c, error) || find_metrics(c, error) || configure(c, error))
+    if (open_host(c, error) || find_metrics(c, metrics, error) || configure(c, error))
         return error->status;
     return open_profiler(c, error);
 }
 
 enum status counters_open(struct counters **counters, struct error *error)
 {
+    const char *metrics[COUNTER_COUNT];
+    for (int k = 0; k < COUNTER_COUNT; k++)
+        metrics[k] = counter_metric((enum counter)k);
+    return counters_open_metrics(counters, metrics, COUNTER_COUNT, error);
+}
+
+enum status counters_open_metrics(struct counters **counters, const char *const *metrics,
+                                  int count, struct error *error)
+{
     *counters = new struct counters;
-    if (open_all(*counters, error)) {
+    (*counters)->wanted = count;
+    if (open_all(*counters, metrics, error)) {
         counters_close(*counters);
         *counters = nullptr;
         return error->status;
@@ -210,8 +224,9 @@ void counters_close(struct counters *c)
     delete c;
 }
 
-/* An empty image, and one range a kernel launch, replayed launch by launch. */
-static enum status start(struct counters *c, struct error *error)
+/* An empty image; what is a range, and who repeats it for the passes. */
+static enum status set_config(struct counters *c, CUpti_ProfilerRange range,
+                              CUpti_ProfilerReplayMode replay, struct error *error)
 {
     CUpti_RangeProfiler_CounterDataImage_Initialize_Params image = {};
     image.structSize = CUpti_RangeProfiler_CounterDataImage_Initialize_Params_STRUCT_SIZE;
@@ -226,12 +241,17 @@ static enum status start(struct counters *c, struct error *error)
     set.pConfig = c->config.data();
     set.counterDataImageSize = c->image.size();
     set.pCounterDataImage = c->image.data();
-    set.range = CUPTI_AutoRange;
-    set.replayMode = CUPTI_KernelReplay;
+    set.range = range;
+    set.replayMode = replay;
     set.maxRangesPerPass = MAX_RANGES;
     set.numNestingLevels = 1;
     set.minNestingLevel = 1;
     CUPTI_TRY(cuptiRangeProfilerSetConfig(&set), error);
+    return STATUS_OK;
+}
+
+static enum status start(struct counters *c, struct error *error)
+{
     CUpti_RangeProfiler_Start_Params begin = {};
     begin.structSize = CUpti_RangeProfiler_Start_Params_STRUCT_SIZE;
     begin.pRangeProfilerObject = c->profiler;
@@ -239,12 +259,19 @@ static enum status start(struct counters *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status stop(struct counters *c, struct error *error)
+/* *last: no pass is left. */
+static enum status stop(bool *last, struct counters *c, struct error *error)
 {
     CUpti_RangeProfiler_Stop_Params end = {};
     end.structSize = CUpti_RangeProfiler_Stop_Params_STRUCT_SIZE;
     end.pRangeProfilerObject = c->profiler;
     CUPTI_TRY(cuptiRangeProfilerStop(&end), error);
+    *last = end.isAllPassSubmitted;
+    return STATUS_OK;
+}
+
+static enum status decode(struct counters *c, struct error *error)
+{
     CUpti_RangeProfiler_DecodeData_Params decode = {};
     decode.structSize = CUpti_RangeProfiler_DecodeData_Params_STRUCT_SIZE;
     decode.pRangeProfilerObject = c->profiler;
@@ -255,8 +282,9 @@ static enum status stop(struct counters *c, struct error *error)
     return STATUS_OK;
 }
 
-static enum status evaluate(struct counter_values *values, int most, int *launches,
-                            struct counters *c, struct error *error)
+/* values: [most][c->wanted] */
+static enum status evaluate(double *values, int most, int *launches, struct counters *c,
+                            struct error *error)
 {
     CUpti_RangeProfiler_GetCounterDataInfo_Params info = {};
     info.structSize = CUpti_RangeProfiler_GetCounterDataInfo_Params_STRUCT_SIZE;
@@ -279,10 +307,10 @@ static enum status evaluate(struct counter_values *values, int most, int *launch
         get.numMetrics = c->metrics.size();
         get.pMetricValues = found.data();
         CUPTI_TRY(cuptiProfilerHostEvaluateToGpuValues(&get), error);
-        for (int k = 0; k < COUNTER_COUNT; k++)
-            values[i].of[k] = -1;
+        double *row = values + (size_t)i * (size_t)c->wanted;
+        std::fill_n(row, c->wanted, -1.0);
         for (size_t k = 0; k < found.size(); k++)
-            values[i].of[c->of[k]] = found[k];
+            row[c->of[k]] = found[k];
     }
     return STATUS_OK;
 }
@@ -291,15 +319,72 @@ enum status counters_measure(struct counter_values *values, int most, int *launc
                              struct counters *counters, device_work *work, void *context,
                              struct error *error)
 {
+    bool last;
     *launches = 0;
-    if (start(counters, error))
+    CHECK(counters->wanted == COUNTER_COUNT, "counters of counters_open_metrics()");
+    if (set_config(counters, CUPTI_AutoRange, CUPTI_KernelReplay, error) ||
+        start(counters, error))
         return error->status;
     enum status status = work(context, error);
     if (status == STATUS_OK)
         status = stream_wait(NULL, error);
     struct error ignored;
-    const enum status stopped = stop(counters, status == STATUS_OK ? error : &ignored);
-    if (status != STATUS_OK || stopped != STATUS_OK)
+    const enum status stopped = stop(&last, counters, status == STATUS_OK ? error : &ignored);
+    if (status != STATUS_OK || stopped != STATUS_OK || decode(counters, error))
         return error->status;
-    return evaluate(values, most, launches, counters, error);
+    return evaluate(values->of, most, launches, counters, error);
+}
+
+/* The range itself. Counters run from the push to the pop, so nothing else may be under way. */
+static enum status count_work(struct counters *c, device_work *work, void *context,
+                              struct error *error)
+{
+    CUpti_RangeProfiler_PushRange_Params push = {};
+    push.structSize = CUpti_RangeProfiler_PushRange_Params_STRUCT_SIZE;
+    push.pRangeProfilerObject = c->profiler;
+    push.pRangeName = "work";
+    CUPTI_TRY(cuptiRangeProfilerPushRange(&push), error);
+    if (work(context, error) || stream_wait(NULL, error))
+        return error->status;
+    CUpti_RangeProfiler_PopRange_Params pop = {};
+    pop.structSize = CUpti_RangeProfiler_PopRange_Params_STRUCT_SIZE;
+    pop.pRangeProfilerObject = c->profiler;
+    CUPTI_TRY(cuptiRangeProfilerPopRange(&pop), error);
+    return STATUS_OK;
+}
+
+static enum status run_pass(bool *last, struct counters *c, device_work *before,
+                            device_work *work, void *context, struct error *error)
+{
+    if (start(c, error))
+        return error->status;
+    enum status status = before(context, error);
+    if (status == STATUS_OK)
+        status = stream_wait(NULL, error);
+    if (status == STATUS_OK)
+        status = count_work(c, work, context, error);
+    struct error ignored;
+    const enum status stopped = stop(last, c, status == STATUS_OK ? error : &ignored);
+    return status == STATUS_OK ? stopped : status;
+}
+
+enum status counters_measure_range(double *values, struct counters *counters,
+                                   device_work *before, device_work *work, void *context,
+                                   struct error *error)
+{
+    bool last = false;
+    int ranges;
+    if (set_config(counters, CUPTI_UserRange, CUPTI_UserReplay, error))
+        return error->status;
+    for (int pass = 0; !last; pass++) {
+        if (pass == MAX_PASSES)
+            return error_set(error, STATUS_BAD_ARGUMENT,
+                             "%d metrics were not counted after %d passes", counters->wanted,
+                             MAX_PASSES);
+        if (run_pass(&last, counters, before, work, context, error))
+            return error->status;
+    }
+    if (decode(counters, error))
+        return error->status;
+    return evaluate(values, 1, &ranges, counters, error);
 }

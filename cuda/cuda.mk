@@ -38,8 +38,10 @@ CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/lessons/*.cu cuda/tests/*.cu)
 
-.PHONY: cuda cuda-check gpu-programs gpu-test gpu-basic gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times \
-        gpu-probes gpu-rates gpu-sanitize
+# What runs on a GPU, or needs nvcc.
+GPU_TARGETS := cuda-check gpu-programs gpu-test gpu-sanitize gpu-basic gpu-bench gpu-bits gpu-l2 \
+               gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates
+.PHONY: cuda $(GPU_TARGETS)
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -107,6 +109,7 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_rates: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
 $(BUILD)/cuda/gpu_rates: $(call cuda_object,cuda/tests/rate_kernels.cu)
+$(BUILD)/cuda/gpu_l2: $(call cuda_object,cuda/tests/cold_cache.cu)
 $(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy_times: $(call cuda_object,cuda/tests/occupancy_times_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
@@ -145,6 +148,9 @@ gpu-basic: $(BUILD)/cuda/gpu_basic ## print counters and times of vector add, ma
 gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cuda/results/*_bits.csv
 	@$<
 
+gpu-l2: $(BUILD)/cuda/gpu_l2 ## print the counters of L2 and DRAM with cold caches, for cuda/results/*_l2.csv
+	@$<
+
 gpu-occupancy: $(BUILD)/cuda/gpu_occupancy ## print the driver's blocks an SM, for cuda/results/*_occupancy.csv
 	@$<
 
@@ -179,8 +185,7 @@ cuda: $(CUDA_SHARED)
 $(CUDA_SHARED): $(call cuda_object,cuda/stub.c) $(BUILD)/obj/pic/sim/core/status.o cuda/library.map
 	$(link_shared) -o $@
 
-cuda-check gpu-programs gpu-test gpu-basic gpu-bench gpu-bits gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates \
-gpu-sanitize:
+$(GPU_TARGETS):
 	@echo "$@: skipped, nvcc was not found (set NVCC or put it on the PATH); nothing was tested"
 
 endif
