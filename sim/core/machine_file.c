@@ -78,6 +78,22 @@ static enum status contradiction(const struct reader *r, enum machine_figure f,
                   machine_figures[g].key, machine_figure_format(other, m, g), r->line_of[g]);
 }
 
+/* Bits of an address say which sector of which line it is in. */
+static enum status check_powers_of_two(const struct reader *r)
+{
+    static const enum machine_figure figures[] = {FIGURE_L2_LINE, FIGURE_L2_SECTOR};
+    const struct machine *m = &r->machines[r->count - 1];
+    for (size_t i = 0; i < sizeof figures / sizeof figures[0]; i++) {
+        const enum machine_figure f = figures[i];
+        const int64_t bytes = (int64_t)machine_figure_get(m, f);
+        char text[FIGURE_TEXT_SIZE];
+        if ((bytes & (bytes - 1)) != 0)
+            return refuse(r, r->line_of[f], "%s = %s: must be a power of two",
+                          machine_figures[f].key, machine_figure_format(text, m, f));
+    }
+    return STATUS_OK;
+}
+
 static enum status check_figures(const struct reader *r)
 {
     static const struct {
@@ -87,13 +103,14 @@ static enum status check_figures(const struct reader *r)
         {FIGURE_SRAM_PER_BLOCK, FIGURE_SRAM_PER_SM, AT_MOST},
         {FIGURE_L2_SIZE, FIGURE_HBM_SIZE, AT_MOST},
         {FIGURE_L2_SECTOR, FIGURE_L2_LINE, AT_MOST},
-        {FIGURE_L2_LINE, FIGURE_L2_SECTOR, MULTIPLE},
         {FIGURE_L2_SIZE, FIGURE_L2_LINE, MULTIPLE},
         {FIGURE_WARPS_PER_SM, FIGURE_THREADS_PER_SM, AT_MOST_A_WARP_EACH},
         {FIGURE_BLOCKS_PER_SM, FIGURE_WARPS_PER_SM, AT_MOST},
         {FIGURE_THREADS_PER_BLOCK, FIGURE_THREADS_PER_SM, AT_MOST},
     };
     const struct machine *m = &r->machines[r->count - 1];
+    if (check_powers_of_two(r))
+        return r->error->status;
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
         const int64_t f = (int64_t)machine_figure_get(m, rules[i].f);
         const int64_t g = (int64_t)machine_figure_get(m, rules[i].g);
