@@ -185,7 +185,7 @@ static int run(struct options *o, struct inputs *in, struct outputs *out)
         return usage_error(&usage, &error);
     }
     report_nonfinite(in, out, &o->simulation.attention);
-    const bool equal = report(&o->simulation, o->json);
+    const bool equal = report(&o->simulation, NULL, o->json);
     if (!o->json)
         printf("wrote %s and %s\n", out->o_path, out->lse_path);
     return exit_status(&usage, equal ? EXIT_OK : EXIT_CLAIM_FAILED);

@@ -28,7 +28,7 @@ static struct l2_cache new_cache(const struct l2_shape *shape)
 
 /* Four lines of four sectors in one set. */
 static const struct l2_shape one_set = {
-    .bytes = 512, .line_bytes = 128, .sector_bytes = 32, .ways = 4, .victim_ways = 1};
+    .bytes = 512, .line_bytes = 128, .sector_bytes = 32, .ways = 4, .dirty_ways = 4};
 
 static void assert_result(struct l2_result r, int missed, int written_back)
 {
@@ -82,7 +82,7 @@ static void test_written_sectors_go_to_memory_when_their_line_leaves(void **stat
     assert_int_equal(l2_cache_dirty_sectors(&cache), 2);
     for (uint32_t line = 1; line < 4; line++)
         assert_result(l2_cache_read(&cache, line, 0x1), 0x1, 0);
-    assert_result(l2_cache_read(&cache, 4, 0x1), 0x1, 0x6);
+    assert_result(l2_cache_read(&cache, 4, 0x1), 0x1, 2);
     assert_int_equal(l2_cache_dirty_sectors(&cache), 0);
     l2_cache_free(&cache);
 }
@@ -90,7 +90,7 @@ static void test_written_sectors_go_to_memory_when_their_line_leaves(void **stat
 static void test_lines_of_one_set_conflict(void **state)
 {
     const struct l2_shape direct_mapped = {
-        .bytes = 1024, .line_bytes = 128, .sector_bytes = 128, .ways = 1, .victim_ways = 1};
+        .bytes = 1024, .line_bytes = 128, .sector_bytes = 128, .ways = 1, .dirty_ways = 1};
     struct l2_cache cache = new_cache(&direct_mapped);
     (void)state;
     for (int round = 0; round < 3; round++) { /* 3 and 11 share a set of eight */
@@ -125,9 +125,38 @@ static void test_old_lines_are_cleaned_before_they_leave(void **state)
     (void)state;
     assert_result(l2_cache_write(&cache, 0, 0x3), 0x3, 0);
     assert_result(l2_cache_write(&cache, 1, 0x4), 0x4, 0);
-    assert_result(l2_cache_read(&cache, 2, 0x1), 0x1, 0x3); /* line 0 becomes the third */
-    assert_result(l2_cache_read(&cache, 0, 0x3), 0, 0x4); /* it is still there; now line 1 is */
+    assert_result(l2_cache_read(&cache, 2, 0x1), 0x1, 2); /* line 0 becomes the third */
+    assert_result(l2_cache_read(&cache, 0, 0x3), 0, 1);   /* it is still there; now line 1 is */
     assert_int_equal(l2_cache_dirty_sectors(&cache), 0);
+    l2_cache_free(&cache);
+}
+
+static void test_the_oldest_of_too_many_dirty_lines_is_cleaned(void **state)
+{
+    struct l2_shape shape = one_set;
+    shape.dirty_ways = 2;
+    struct l2_cache cache = new_cache(&shape);
+    (void)state;
+    assert_result(l2_cache_write(&cache, 0, 0x7), 0x7, 0);
+    assert_result(l2_cache_write(&cache, 1, 0x1), 0x1, 0);
+    assert_result(l2_cache_write(&cache, 0, 0x8), 0x8, 0);
+    assert_result(l2_cache_write(&cache, 2, 0x1), 0x1, 1); /* line 1; line 0 is younger */
+    assert_result(l2_cache_read(&cache, 1, 0x1), 0, 0);    /* it is still there */
+    assert_int_equal(l2_cache_dirty_sectors(&cache), 5);
+    l2_cache_free(&cache);
+}
+
+static void test_a_line_read_behind_others_leaves_before_them(void **state)
+{
+    struct l2_cache cache = new_cache(&one_set);
+    (void)state;
+    for (uint32_t line = 0; line < 3; line++)
+        l2_cache_read(&cache, line, 0x1);
+    assert_result(l2_cache_read_behind(&cache, 3, 0x3, 3), 0x3, 0);
+    assert_result(l2_cache_read_behind(&cache, 3, 0x4, 0), 0x4, 0); /* grows no younger */
+    assert_result(l2_cache_read(&cache, 4, 0x1), 0x1, 0);           /* in place of line 3 */
+    assert_result(l2_cache_read(&cache, 0, 0x1), 0, 0);
+    assert_result(l2_cache_read(&cache, 3, 0x1), 0x1, 0);
     l2_cache_free(&cache);
 }
 
@@ -142,7 +171,7 @@ enum { LINES = 400, ACCESSES = 4000 };
 struct reference {
     const struct l2_cache *cache; /* for its shape */
     struct reference_line line[LINES];
-    int64_t now, evictions;
+    int64_t now;
 };
 
 static int64_t set_of(const struct l2_cache *cache, uint32_t line)
@@ -179,19 +208,20 @@ static struct l2_result reference_access(struct reference *r, uint32_t line, uin
     struct reference_line *l = &r->line[line];
     struct l2_result result = {.missed = sectors & (uint8_t)~l->valid};
     if (l->valid == 0 && younger(r, line, -1) == shape->ways) {
-        const uint64_t draw = l2_hash((uint32_t)r->evictions++) >> 32;
-        const int age = shape->ways - 1 - (int)(draw % (uint64_t)shape->victim_ways);
-        struct reference_line *victim = line_of_age(r, line, age);
-        result.written_back = victim->dirty;
+        struct reference_line *victim = line_of_age(r, line, shape->ways - 1);
+        result.written_back = __builtin_popcount(victim->dirty);
         *victim = (struct reference_line){0};
     }
     l->valid |= sectors;
     l->dirty |= write ? sectors : 0;
     l->used = r->now++;
-    const int dirty_ways = shape->ways - shape->clean_ways;
-    for (int age = dirty_ways; age < younger(r, line, -1); age++) {
+    int dirty = 0;
+    for (int age = 0; age < younger(r, line, -1); age++) {
         struct reference_line *old = line_of_age(r, line, age);
-        result.written_back |= old->dirty;
+        dirty += old->dirty != 0;
+        if (age < shape->ways - shape->clean_ways && dirty <= shape->dirty_ways)
+            continue;
+        result.written_back += __builtin_popcount(old->dirty);
         old->dirty = 0;
     }
     return result;
@@ -205,7 +235,7 @@ static struct l2_shape random_shape(struct rng *rng)
                              .ways = random_int(rng, 1, 20),
                              .hashed = random_int(rng, 0, 1) == 1};
     shape.clean_ways = random_int(rng, 0, 1) * random_int(rng, 0, shape.ways - 1);
-    shape.victim_ways = random_int(rng, 0, 1) ? 1 : random_int(rng, 1, shape.ways);
+    shape.dirty_ways = random_int(rng, 0, 1) ? shape.ways : random_int(rng, 1, shape.ways);
     const int sets = shape.hashed ? random_int(rng, 1, 9) : 1 << random_int(rng, 0, 3);
     shape.bytes = (int64_t)sets * shape.ways * shape.line_bytes;
     return shape;
@@ -236,7 +266,7 @@ static void check_stream(const struct l2_shape *shape, struct rng *rng)
                                          : l2_cache_read(&cache, line, sectors);
         if (r.missed != expected.missed || r.written_back != expected.written_back)
             fail_msg("%d ways, %lld sets, access %d: line %u, sectors %x: missed %x, not %x; "
-                     "written back %x, not %x",
+                     "written back %d, not %d",
                      shape->ways, (long long)cache.sets, access, line, sectors, r.missed,
                      expected.missed, r.written_back, expected.written_back);
         hits += r.missed == 0;
@@ -271,8 +301,8 @@ static void test_shapes_that_cannot_be_are_refused(void **state)
         {{512, 128, 32, 0, 0, 1, true}, "ways 0: must be from 1 to 64"},
         {{8320, 128, 32, 65, 0, 1, true}, "ways 65: must be from 1 to 64"},
         {{512, 128, 32, 4, 4, 1, true}, "clean_ways 4: must be from 0 to 3"},
-        {{512, 128, 32, 4, 0, 0, true}, "victim_ways 0: must be from 1 to 4"},
-        {{512, 128, 32, 4, 0, 5, true}, "victim_ways 5: must be from 1 to 4"},
+        {{512, 128, 32, 4, 0, 0, true}, "dirty_ways 0: must be from 1 to 4"},
+        {{512, 128, 32, 4, 0, 5, true}, "dirty_ways 5: must be from 1 to 4"},
         {{0, 128, 32, 4, 0, 1, true}, "bytes 0: must be"},
         {{600, 128, 32, 4, 0, 1, true}, "bytes 600: must be"},
         {{1536, 128, 32, 4, 0, 1, false}, "bytes 1536: 3 sets, must be a power of two"},
@@ -299,6 +329,8 @@ int main(void)
         cmocka_unit_test(test_lines_of_one_set_conflict),
         cmocka_unit_test(test_invalidated_sectors_are_gone_and_not_written),
         cmocka_unit_test(test_old_lines_are_cleaned_before_they_leave),
+        cmocka_unit_test(test_the_oldest_of_too_many_dirty_lines_is_cleaned),
+        cmocka_unit_test(test_a_line_read_behind_others_leaves_before_them),
         cmocka_unit_test(test_random_streams_against_the_reference),
         cmocka_unit_test(test_shapes_that_cannot_be_are_refused),
     };

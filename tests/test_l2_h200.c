@@ -2,8 +2,8 @@
  * H200 (lessons/recordings/h200_counters.csv), every row, forward and backward. Caches were
  * cold.
  *
- * Protects: reads within 5 % in all rows but one, writes within 10 % in all but two, and no
- * row worse than those. The table that the test prints has every row.
+ * Protects: reads within 5 % in all rows but two, writes within 10 % in all but three, and no
+ * row worse than those. tests/make_l2_tables.py makes a table of the rows that are printed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "common/production.h"
@@ -20,12 +21,11 @@
 
 enum { ROWS = 42 };
 
-/* Reads: cuDNN at N = 16384, where K and V of the two heads that are in work fill L2; how its
- * persistent blocks share out the tiles is not known.
- * Writes: cuDNN's two small backward kernels, which store each sector in two halves (4 rows);
- * and causal FlashAttention-2 at d = 64 (2), whose spilled registers are not known. */
-enum { READS_NEAR = 41, WRITES_NEAR = 36 };
-static const double WORST_READ = 0.10, WORST_WRITE = 0.20;
+/* Reads: causal FlashAttention-2 at d = 128, whose blocks drift further apart than the model's.
+ * Writes: cuDNN's conversion of dQ, which stores each sector in two halves; FlashAttention-2 at
+ * d = 64, whose spilled registers are not known. */
+enum { READS_NEAR = 40, WRITES_NEAR = 39 };
+static const double WORST_READ = 0.12, WORST_WRITE = 0.20;
 
 static double error_of(int64_t predicted, int64_t measured)
 {
@@ -34,18 +34,14 @@ static double error_of(int64_t predicted, int64_t measured)
 
 static void print_row(const struct csv *table, int row, const struct l2_launch *launch)
 {
-    const int64_t read = csv_int(table, row, "dram_bytes_read");
-    const int64_t written = csv_int(table, row, "dram_bytes_written");
-    print_message("%-9.9s %-16.16s %2s x %2s x %5s %3s%s %7.2f %7.2f %+5.1f%% %7.2f %7.2f "
-                  "%+5.1f%%\n",
+    print_message("row; %s; %s, %s x %s x %s x %s%s; %" PRId64 "; %" PRId64 "; %" PRId64
+                  "; %" PRId64 "\n",
                   csv_text(table, row, "implementation"), csv_text(table, row, "phase"),
                   csv_text(table, row, "batch"), csv_text(table, row, "heads"),
                   csv_text(table, row, "seqlen"), csv_text(table, row, "head_dim"),
-                  csv_int(table, row, "causal") ? " c" : "  ", (double)read / 1e6,
-                  (double)launch->dram_read_bytes / 1e6,
-                  100 * error_of(launch->dram_read_bytes, read), (double)written / 1e6,
-                  (double)launch->dram_written_bytes / 1e6,
-                  100 * error_of(launch->dram_written_bytes, written));
+                  csv_int(table, row, "causal") ? " causal" : "",
+                  csv_int(table, row, "dram_bytes_read"), launch->dram_read_bytes,
+                  csv_int(table, row, "dram_bytes_written"), launch->dram_written_bytes);
 }
 
 static void test_dram_bytes_are_those_measured(void **state)
@@ -55,8 +51,6 @@ static void test_dram_bytes_are_those_measured(void **state)
     (void)state;
     csv_read(&table, COUNTERS);
     assert_int_equal(table.rows, ROWS);
-    print_message("DRAM, 10^6 bytes (c: causal)                      read   model         "
-                  "written   model\n");
     for (int row = 0; row < table.rows; row++) {
         const struct production p = production_of(&table, row);
         const struct l2_launch launch = production_replay(&p, 0);

@@ -259,6 +259,27 @@ static void test_options_that_cannot_be_are_refused(void **state)
                      STATUS_BAD_ARGUMENT);
     assert_string_equal(error.text, "machine H200: 3 L2 partitions, must be 1 to 2");
     l2_traffic_free(&l2);
+    static const struct {
+        int64_t l2_bytes;
+        int line_bytes, sector_bytes;
+        const char *message;
+    } machines[] = {
+        {60 << 20, 256, 32,
+         "machine H200: l2_line = 256 B: the model of L2 has lines of 128 B"},
+        {60 << 20, 128, 64,
+         "machine H200: l2_sector = 64 B: the model of L2 has sectors of 32 B"},
+        {8064, 128, 32,
+         "machine H200: l2_size = 8064 B: the model of L2 needs at least 8192 B"},
+    };
+    for (size_t k = 0; k < LENGTH(machines); k++) {
+        struct machine other = *machine_find("H200");
+        other.l2_bytes = machines[k].l2_bytes;
+        other.l2_line_bytes = machines[k].line_bytes;
+        other.l2_sector_bytes = machines[k].sector_bytes;
+        assert_int_equal(l2_traffic_init(&l2, &(struct l2_options){.machine = &other}, &error),
+                         STATUS_BAD_ARGUMENT);
+        assert_string_equal(error.text, machines[k].message);
+    }
     assert_int_equal(
         l2_traffic_init(&l2, &(struct l2_options){.machine = machine_default(), .sample = 6},
                         &error),

@@ -1,9 +1,11 @@
-/* The model of L2 against hardware: DRAM bytes of our CUDA kernels on an NVIDIA H200
- * (cuda/results/h200_counters.csv), as their twins in the simulator move them.
+/* The model of L2 against hardware: DRAM bytes of our CUDA kernels on an NVIDIA H200 with cold
+ * caches (cuda/results/h200_l2.csv), as their twins in the simulator move them.
  *
- * Protects: the way from a kernel's loads and stores to DRAM, for the recorded launches whose
- * tensors are much larger than L2. The others say nothing about a model: the profiler ran each
- * launch several times without emptying L2, so that they found their inputs there.
+ * Protects: the way from a kernel's loads and stores to DRAM. Where more than 10 MB are moved,
+ * reads are within 5 % in 48 of 56 rows, writes within 10 % in 32 of 38, and none is worse than
+ * the worst. What is less than that is a small difference of large numbers, or what a profiler
+ * moves: two recordings of a launch differ by up to 1 MB. tests/make_l2_tables.py makes a table
+ * of the rows that are printed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,145 +14,77 @@
 
 #include <cmocka.h>
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "common/core_fixture.h"
-#include "common/csv.h"
-#include "kernels/attention_kernels.h"
-#include "kernels/basic_kernels.h"
-#include "models/l2_traffic.h"
+#include "common/twins.h"
 
-#define COUNTERS "../../cuda/results/h200_counters.csv" /* from tests/data */
+#define COUNTERS "../../cuda/results/h200_l2.csv" /* from tests/data */
 
-static enum status run_vector_add(struct gpu *gpu, struct error *error)
-{
-    enum { COUNT = 1 << 26 };
-    struct hbm_tensor a = new_tensor(gpu, "a", DTYPE_F32, 1, 1, COUNT);
-    struct hbm_tensor b = new_tensor(gpu, "b", DTYPE_F32, 1, 1, COUNT);
-    struct hbm_tensor c = new_tensor(gpu, "c", DTYPE_F32, 1, 1, COUNT);
-    return vector_add(gpu, &c, &a, &b, error);
-}
+/* The recording's matmul_naive are left out: its blocks move an element at a time, and the
+ * smallest would take a minute. */
+enum { ROWS = 66, LARGE_BYTES = 10000000 };
 
-static enum status run_softmax_online(struct gpu *gpu, struct error *error)
-{
-    struct hbm_tensor X = new_tensor(gpu, "X", DTYPE_F32, 1, 8192, 8192);
-    struct hbm_tensor Y = new_tensor(gpu, "Y", DTYPE_F32, 1, 8192, 8192);
-    return softmax_online(gpu, &Y, &X, error);
-}
-
-static enum status run_softmax_safe(struct gpu *gpu, struct error *error)
-{
-    struct hbm_tensor X = new_tensor(gpu, "X", DTYPE_F32, 1, 8192, 8192);
-    struct hbm_tensor Y = new_tensor(gpu, "Y", DTYPE_F32, 1, 8192, 8192);
-    return softmax_safe(gpu, &Y, &X, error);
-}
-
-static enum status run_standard(struct gpu *gpu, struct error *error)
-{
-    enum { HEADS = 4, N = 4096, D = 64 };
-    const struct attention a = {.batch = 1,
-                                .heads_q = HEADS,
-                                .heads_kv = HEADS,
-                                .seqlen_q = N,
-                                .seqlen_k = N,
-                                .head_dim = D,
-                                .head_dim_v = D,
-                                .scale = 0.125f,
-                                .block_q = 64,
-                                .block_k = 64,
-                                .tiled_gemm = true};
-    struct attention_tensors t = {0};
-    t.Q = new_tensor(gpu, "Q", DTYPE_F32, HEADS, N, D);
-    t.K = new_tensor(gpu, "K", DTYPE_F32, HEADS, N, D);
-    t.V = new_tensor(gpu, "V", DTYPE_F32, HEADS, N, D);
-    t.O = new_tensor(gpu, "O", DTYPE_F32, HEADS, N, D);
-    t.LSE = new_tensor(gpu, "LSE", DTYPE_F32, HEADS, N, 1);
-    return standard_attention(gpu, &a, &t, error);
-}
-
-/* The rows, and how near the model comes. The threads of the element-wise kernels' blocks, 256,
- * let 8 be resident on an SM. softmax_safe passes three times over rows that, 8 together, fill
- * the SM's L1 cache, which has no model here: fewer of its reads reach L2. */
-static const struct {
-    const char *kernel;
-    enum status (*run)(struct gpu *gpu, struct error *error);
-    int blocks_per_sm;
-    double read_within, write_within;
-} rows[] = {
-    {"vector_add", run_vector_add, 8, 0.01, 0.10},
-    {"softmax_online", run_softmax_online, 8, 0.05, 0.10},
-    {"softmax_safe", run_softmax_safe, 8, 0.30, 0.10},
-    {"standard_attention", run_standard, 0, 0.05, 0.10},
+/* Rows that move that much, and those of them that are near; the worst are FlashAttention-1
+ * with Q and O of half the size of L2: twice recorded, it read 231 and 76 MB. */
+struct score {
+    const char *what;
+    int rows, near;
+    double near_error, worst_error;
 };
+static const struct score reads = {"reads", 56, 48, 0.05, 0.50};
+static const struct score writes = {"writes", 38, 32, 0.10, 1.75};
 
-/* The kernel's row with the most loads, which is the one that is run here. */
-static int largest_row(const struct csv *table, const char *kernel)
+static void judge(struct score *score, const struct score *wanted, int64_t modelled,
+                  int64_t measured)
 {
-    int largest = -1;
-    for (int row = 0; row < table->rows; row++)
-        if (strcmp(csv_text(table, row, "kernel"), kernel) == 0 &&
-            (largest < 0 ||
-             csv_int(table, row, "measured_load") > csv_int(table, largest, "measured_load")))
-            largest = row;
-    return largest;
+    if (measured < LARGE_BYTES)
+        return;
+    const double error = fabs((double)modelled / (double)measured - 1);
+    score->rows++;
+    score->near += error <= wanted->near_error;
+    if (!(error <= wanted->worst_error))
+        fail_msg("%s: %" PRId64 " bytes modelled, %" PRId64 " measured", wanted->what, modelled,
+                 measured);
 }
 
-static struct l2_launch run_row(size_t k)
+static void assert_score(const struct score *score, const struct score *wanted)
 {
-    static struct l2_traffic l2;
-    struct gpu gpu;
-    struct error error;
-    gpu_init(&gpu, machine_find("H200"), GPU_COUNTS);
-    if (l2_traffic_init(&l2,
-                        &(struct l2_options){.machine = gpu.machine,
-                                             .blocks_per_sm = rows[k].blocks_per_sm,
-                                             .sample = 32},
-                        &error))
-        fail_msg("%s", error.text);
-    gpu.observer = &l2.observer;
-    if (rows[k].run(&gpu, &error))
-        fail_msg("%s", error.text);
-    l2_traffic_finish(&l2);
-    struct l2_launch sum = {0};
-    for (int launch = 0; launch < l2.launch_count; launch++) {
-        sum.read_sectors += l2.launches[launch].read_sectors;
-        sum.dram_read_bytes += l2.launches[launch].dram_read_bytes;
-        sum.dram_written_bytes += l2.launches[launch].dram_written_bytes;
-    }
-    l2_traffic_free(&l2);
-    return sum;
-}
-
-static void assert_within(const char *kernel, const char *what, int64_t modelled,
-                          int64_t measured, double tolerance)
-{
-    const double error = (double)modelled / (double)measured - 1;
-    print_message("%-20s %-8s measured %8.2f MB, model %8.2f MB  %+5.1f%%\n", kernel, what,
-                  (double)measured / 1e6, (double)modelled / 1e6, 100 * error);
-    if (!(fabs(error) <= tolerance))
-        fail_msg("%s: bytes %s are not within %g", kernel, what, tolerance);
+    print_message("%s within %g %%: %d of %d\n", wanted->what, 100 * wanted->near_error,
+                  score->near, score->rows);
+    assert_int_equal(score->rows, wanted->rows);
+    assert_true(score->near >= wanted->near);
 }
 
 static void test_dram_bytes_are_those_measured(void **state)
 {
     static struct csv table;
+    struct score read_score = {0}, write_score = {0};
+    int rows = 0;
     (void)state;
     csv_read(&table, COUNTERS);
-    for (size_t k = 0; k < LENGTH(rows); k++) {
-        const int row = largest_row(&table, rows[k].kernel);
-        const struct l2_launch sum = run_row(k);
-        assert_true(row >= 0);
+    for (int row = 0; row < table.rows; row++) {
+        const char *kernel = csv_text(&table, row, "kernel");
+        if (strcmp(kernel, "matmul_naive") == 0)
+            continue;
+        const struct l2_launch run = twin_replay(&table, row);
+        const int64_t read = csv_int(&table, row, "dram_read_bytes");
+        const int64_t written = csv_int(&table, row, "dram_write_bytes");
+        print_message("row; %s; %s; %" PRId64 "; %" PRId64 "; %" PRId64 "; %" PRId64 "\n",
+                      kernel, twin_shape(&table, row), read, run.dram_read_bytes, written,
+                      run.dram_written_bytes);
         /* It is the same run: a sample of its loads stands for all that the SMs asked for. */
-        const double share =
-            (double)sum.read_sectors / csv_double(&table, row, "measured_load");
+        const double share = (double)run.read_sectors / csv_double(&table, row, "load_sectors");
         assert_true(share > 0.99 && share < 1.01);
-        assert_within(rows[k].kernel, "read", sum.dram_read_bytes,
-                      csv_int(&table, row, "dram_read_bytes"), rows[k].read_within);
-        assert_within(rows[k].kernel, "written", sum.dram_written_bytes,
-                      csv_int(&table, row, "dram_write_bytes"), rows[k].write_within);
+        judge(&read_score, &reads, run.dram_read_bytes, read);
+        judge(&write_score, &writes, run.dram_written_bytes, written);
+        rows++;
     }
     csv_free(&table);
+    assert_int_equal(rows, ROWS);
+    assert_score(&read_score, &reads);
+    assert_score(&write_score, &writes);
 }
 
 int main(void)

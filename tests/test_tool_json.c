@@ -2,7 +2,8 @@
  *
  * Protects: every key of the format is there, integers are integers, the counts of the tensors
  * add up to the totals, "simulated" and "predicted" are the same and "equal" says so, the
- * options are those that were asked for, and both commands print the same of the same problem.
+ * options are those that were asked for, and both commands print the same of the same problem;
+ * what --dram adds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <cmocka.h>
 
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,6 +126,30 @@ static void test_defaults(void **state)
     cJSON_Delete(json);
 }
 
+/* 4 heads of 512 rows of 64 floats: Q, K and V are read once from DRAM, and O and LSE stay in
+ * L2. Without --dram nothing is said of it. */
+static void test_dram(void **state)
+{
+    const double tensor = 4 * 512 * 64 * 4, lse = 4 * 512 * 4;
+    cJSON *json = json_of(*state, "traffic --dram --heads-q 4 --seqlen 512");
+    const cJSON *launches = item(json, "dram"), *launch = cJSON_GetArrayItem(launches, 0);
+    assert_int_equal(cJSON_GetArraySize(launches), 1);
+    assert_string_equal(item(launch, "launch")->valuestring, "flash2_forward");
+    assert_true(count(launch, "read_bytes") == 3 * tensor);
+    assert_true(count(launch, "written_bytes") == 0);
+    assert_true(count(launch, "dirty_bytes") == tensor + lse);
+    const double hits = item(launch, "l2_hit_rate")->valuedouble;
+    const double asked = count(item(json, "simulated"), "read_bytes");
+    assert_true(fabs((1 - hits) * asked - 3 * tensor) < 1); /* the rest came from DRAM */
+    cJSON_Delete(json);
+    json = json_of(*state, "traffic --dram --tma --algorithm standard --seqlen 128");
+    assert_int_equal(cJSON_GetArraySize(item(json, "dram")), 3);
+    cJSON_Delete(json);
+    json = json_of(*state, "traffic --seqlen 128");
+    assert_null(cJSON_GetObjectItemCaseSensitive(json, "dram"));
+    cJSON_Delete(json);
+}
+
 static void test_attention_says_what_traffic_says(void **state)
 {
     const struct workplace *place = *state;
@@ -155,6 +181,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_traffic),
         TEST(test_defaults),
+        TEST(test_dram),
         TEST(test_attention_says_what_traffic_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

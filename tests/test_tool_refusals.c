@@ -78,6 +78,9 @@ static const struct refusal {
     {"machines wrong.machine",
      {"wrong.machine:3: sms = 0: must be a whole number from 1 to 65536"}},
     {"traffic --machine wrong.machine", {"--machine wrong.machine:3: sms = 0: must be"}},
+    {"traffic --dram --machine wide.machine",
+     {"machine Wide: l2_line = 256 B: the model of L2 has lines of 128 B"}},
+    {"traffic --dram --machine odd.machine", {"odd.machine:3: l2_line = 96 B: must be"}},
     {ATTENTION "--machine h200.machine", {"--machine h200.machine: [h200]: must be a name"}},
     {"run-kernel vector_add --machine two.machine",
      {"--machine two.machine:11: [Other]: must be the end"}},
@@ -158,7 +161,7 @@ static void write_image(const struct workplace *place, const char *name, const c
 /* Machines with one mistake each. */
 static void write_machines(const struct workplace *place)
 {
-    static const char figures[] = "hbm_size = 1 GB\nhbm_bandwidth = 1 TB/s\nl2_size = 1 MB\n"
+    static const char figures[] = "hbm_size = 1 GB\nhbm_bandwidth = 1 TB/s\nl2_size = 1 MiB\n"
                                   "sram_per_sm = 9 KiB\nsram_per_block = 9 KiB\n"
                                   "registers_per_sm = 1 KiB\ntensor_f16 = 1 TFLOP/s\n";
     static const struct {
@@ -166,6 +169,8 @@ static void write_machines(const struct workplace *place)
     } files[] = {
         {"wrong.machine", "# mine\n[Mine]\nsms = 0\n", "fp32 = 1 TFLOP/s\n"},
         {"h200.machine", "[h200]\nsms = 1\n", "fp32 = 1 TFLOP/s\n"},
+        {"wide.machine", "[Wide]\nsms = 1\nl2_line = 256 B\n", "fp32 = 1 TFLOP/s\n"},
+        {"odd.machine", "[Odd]\nsms = 1\nl2_line = 96 B\n", "fp32 = 1 TFLOP/s\n"},
         {"two.machine", "[Mine]\nsms = 1\n", "fp32 = 1 TFLOP/s\n[Other]\n"},
     };
     static char large[65537];

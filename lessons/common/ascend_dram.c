@@ -20,6 +20,8 @@ static enum status run_behind(struct dram *dram, const struct attention *a, int6
     struct l2_traffic l2;
     struct ascend_counted c;
     machine.l2_bytes = l2_bytes;
+    machine.l2_line_bytes = L2_LINE_BYTES; /* what the model has */
+    machine.l2_sector_bytes = SECTOR_BYTES;
     if (l2_traffic_init(&l2, &(struct l2_options){.machine = &machine, .sample = 1}, error))
         return error->status;
     ascend_counting_prepare(&c, &ascend_designs[DESIGN_910B], a);

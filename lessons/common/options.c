@@ -34,6 +34,7 @@ static const struct {
     [OPTION_SCALE] = {"scale", "X", "factor of Q K^T; default 1/sqrt(d)"},
     [OPTION_TILED_GEMM] = {"tiled-gemm", NULL, "standard: real tiles, not each operand once"},
     [OPTION_TMA] = {"tma", NULL, "tiles move by the copy engine, in whole boxes"},
+    [OPTION_DRAM] = {"dram", NULL, "what reaches DRAM, by a model of L2"},
     [OPTION_MACHINE] = {"machine", "NAME",
                         "the GPU: one that `flashlab machines` lists, or a file"},
     [OPTION_ROWS] = {"rows", "N", "rows of the result (matmul, softmax)"},
@@ -240,6 +241,8 @@ static bool *switch_of(struct options *o, enum option_id id)
         return &o->simulation.attention.tiled_gemm;
     case OPTION_TMA:
         return &o->simulation.tma;
+    case OPTION_DRAM:
+        return &o->dram;
     case OPTION_GPU:
         return &o->gpu;
     case OPTION_CPU:

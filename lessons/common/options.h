@@ -42,6 +42,7 @@ enum option_id {
     OPTION_SCALE,
     OPTION_TILED_GEMM,
     OPTION_TMA,
+    OPTION_DRAM,
     OPTION_MACHINE,
     OPTION_ROWS,
     OPTION_COLS,
@@ -123,6 +124,7 @@ struct options {
     uint64_t seed;
     bool gpu;
     bool cpu;
+    bool dram;
     bool steps;
     bool lines;
     bool json;

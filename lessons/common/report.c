@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/dram_report.h"
 #include "models/io.h"
 
 void report_add_integer(cJSON *object, const char *key, int64_t value)
@@ -95,14 +96,17 @@ void report_add_options(cJSON *parent, const struct simulation *s)
     cJSON_AddStringToObject(o, "machine", s->machine->name);
 }
 
-static void print_json(const struct simulation *s, const struct account *simulated,
-                       const struct account *predicted, bool equal)
+static void print_json(const struct simulation *s, const struct l2_traffic *dram,
+                       const struct account *simulated, const struct account *predicted,
+                       bool equal)
 {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "algorithm", algorithm_name(s->algorithm));
     report_add_options(json, s);
     add_account(json, "simulated", simulated);
     add_account(json, "predicted", predicted);
+    if (dram)
+        dram_add_json(json, dram);
     cJSON_AddBoolToObject(json, "equal", equal);
     report_write_json(json);
 }
@@ -149,8 +153,9 @@ static void print_on_chip(const struct gpu *gpu)
     }
 }
 
-static void print_text(const struct simulation *s, const struct account *simulated,
-                       const struct account *predicted, bool equal)
+static void print_text(const struct simulation *s, const struct l2_traffic *dram,
+                       const struct account *simulated, const struct account *predicted,
+                       bool equal)
 {
     const struct traffic total = account_total(simulated), expected = account_total(predicted);
     print_problem(s);
@@ -165,15 +170,17 @@ static void print_text(const struct simulation *s, const struct account *simulat
     print_flops("simulated", &simulated->flops);
     print_flops("predicted", &predicted->flops);
     print_on_chip(&s->gpu);
+    if (dram)
+        dram_print(dram);
     printf("\n%s simulated and predicted counts are %s\n", equal ? "PASS" : "FAIL",
            equal ? "equal, tensor by tensor" : "not equal");
 }
 
-bool report(const struct simulation *s, bool json)
+bool report(const struct simulation *s, const struct l2_traffic *dram, bool json)
 {
     const struct account simulated = gpu_account(&s->gpu);
     const struct account predicted = io_predict(s->algorithm, &s->attention, s->tma);
     const bool equal = account_equal(&simulated, &predicted);
-    (json ? print_json : print_text)(s, &simulated, &predicted, equal);
+    (json ? print_json : print_text)(s, dram, &simulated, &predicted, equal);
     return equal;
 }

@@ -10,12 +10,14 @@
 #include <stdbool.h>
 
 #include "kernels/attention_forward.h"
+#include "models/l2_traffic.h"
 
 /* Shows the run on stdout: the problem, bytes and sectors by tensor, FLOPs and on-chip memory,
  * each beside its prediction; or, if json, one object
  *   {"algorithm": ..., "options": {...}, "simulated": {...}, "predicted": {...}, "equal": ...}.
- * Returns whether simulated and predicted are equal. */
-bool report(const struct simulation *s, bool json);
+ * dram: the model that watched the run, finished; its launches are shown too ("dram": [...]).
+ * NULL: there was none. Returns whether simulated and predicted are equal. */
+bool report(const struct simulation *s, const struct l2_traffic *dram, bool json);
 
 /* Adds the object "options" that describes the run. */
 void report_add_options(cJSON *parent, const struct simulation *s);

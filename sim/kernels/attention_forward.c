@@ -88,6 +88,7 @@ static void start_gpu(struct simulation *s, enum gpu_mode mode)
     gpu_init(&s->gpu, s->machine, mode);
     s->gpu.tma = s->tma;
     s->gpu.trace = s->trace;
+    s->gpu.observer = s->observer;
     s->gpu.progress = s->progress;
     s->gpu.progress_context = s->progress_context;
 }

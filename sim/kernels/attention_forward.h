@@ -24,9 +24,10 @@ struct simulation {
     enum algorithm algorithm;
     struct attention attention;
     const struct machine *machine;
-    bool tma;                    /* move tiles by the copy engine, in whole boxes */
-    struct trace *trace;         /* NULL: none */
-    progress_function *progress; /* NULL: none */
+    bool tma;                             /* move tiles by the copy engine, in whole boxes */
+    struct trace *trace;                  /* NULL: none */
+    const struct move_observer *observer; /* NULL: none; see core/moves.h */
+    progress_function *progress;          /* NULL: none */
     void *progress_context;
     struct gpu gpu; /* set by the run */
 };

@@ -27,9 +27,9 @@ static enum status check_shape(const struct l2_shape *s, struct error *error)
     if (s->clean_ways < 0 || s->clean_ways >= s->ways)
         return error_set(error, STATUS_BAD_ARGUMENT, "clean_ways %d: must be from 0 to %d",
                          s->clean_ways, s->ways - 1);
-    if (s->victim_ways < 1 || s->victim_ways > s->ways)
-        return error_set(error, STATUS_BAD_ARGUMENT, "victim_ways %d: must be from 1 to %d",
-                         s->victim_ways, s->ways);
+    if (s->dirty_ways < 1 || s->dirty_ways > s->ways)
+        return error_set(error, STATUS_BAD_ARGUMENT, "dirty_ways %d: must be from 1 to %d",
+                         s->dirty_ways, s->ways);
     const int64_t set_bytes = (int64_t)s->line_bytes * s->ways;
     if (s->bytes < set_bytes || s->bytes % set_bytes != 0 || s->bytes / set_bytes > UINT32_MAX)
         return error_set(error, STATUS_BAD_ARGUMENT,
@@ -102,55 +102,75 @@ static int find_way(const struct l2_cache *cache, size_t first, uint32_t line)
     return cache->shape.ways;
 }
 
-/* The way to give up: the first empty one, or one of the least recently used. */
-static int victim_way(struct l2_cache *cache, size_t first)
+/* The way to give up: the first empty one, or the least recently used. */
+static int victim_way(const struct l2_cache *cache, size_t first)
 {
     const uint8_t *valid = cache->valid + first;
     const uint8_t *empty = memchr(valid, 0, (size_t)cache->shape.ways);
-    if (empty)
-        return (int)(empty - valid);
-    const uint64_t draw = l2_hash(cache->evictions++) >> 32;
-    return cache->shape.ways - 1 - (int)(draw % (uint64_t)cache->shape.victim_ways);
+    return empty ? (int)(empty - valid) : cache->shape.ways - 1;
 }
 
-/* Puts the line in front of its set; those before its old way move back by one. Returns the
- * dirty sectors of the one that has thereby become old enough to be cleaned. */
-static uint8_t move_to_front(struct l2_cache *cache, size_t first, int way, uint32_t line,
-                             uint8_t valid, uint8_t dirty)
+/* Writes back what the way has that is dirty; returns how many sectors. */
+static int clean_way(struct l2_cache *cache, size_t first, int way)
 {
-    const size_t before = (size_t)way;
-    memmove(cache->tag + first + 1, cache->tag + first, before * sizeof *cache->tag);
-    memmove(cache->valid + first + 1, cache->valid + first, before);
-    memmove(cache->dirty + first + 1, cache->dirty + first, before);
-    cache->tag[first] = line;
-    cache->valid[first] = valid;
-    cache->dirty[first] = dirty;
-    const int oldest_dirty = cache->shape.ways - cache->shape.clean_ways - 1;
-    if (way <= oldest_dirty)
-        return 0;
-    const uint8_t cleaned = cache->dirty[first + (size_t)oldest_dirty + 1];
-    cache->dirty[first + (size_t)oldest_dirty + 1] = 0;
-    return cleaned;
+    uint8_t *dirty = &cache->dirty[first + (size_t)way];
+    const int sectors = __builtin_popcount(*dirty);
+    *dirty = 0;
+    return sectors;
+}
+
+/* Puts the line in the place, which is not behind its old way; those from there to its old way
+ * move back by one. Returns the sectors written back of the one that has thereby become old
+ * enough to be cleaned. */
+static int move_to(struct l2_cache *cache, size_t first, int place, int way, uint32_t line,
+                   uint8_t valid, uint8_t dirty)
+{
+    const size_t at = first + (size_t)place, between = (size_t)(way - place);
+    memmove(cache->tag + at + 1, cache->tag + at, between * sizeof *cache->tag);
+    memmove(cache->valid + at + 1, cache->valid + at, between);
+    memmove(cache->dirty + at + 1, cache->dirty + at, between);
+    cache->tag[at] = line;
+    cache->valid[at] = valid;
+    cache->dirty[at] = dirty;
+    const int first_clean = cache->shape.ways - cache->shape.clean_ways;
+    return place < first_clean && way >= first_clean ? clean_way(cache, first, first_clean) : 0;
+}
+
+/* A line that is not there takes the place of another. */
+static struct l2_result enter(struct l2_cache *cache, size_t first, int place, uint32_t line,
+                              uint8_t sectors, uint8_t written)
+{
+    const int way = victim_way(cache, first);
+    const int evicted = clean_way(cache, first, way);
+    const int cleaned =
+        move_to(cache, first, place < way ? place : way, way, line, sectors, written);
+    return (struct l2_result){sectors, evicted + cleaned};
 }
 
 static struct l2_result touch(struct l2_cache *cache, uint32_t line, uint8_t sectors,
                               uint8_t written)
 {
     const size_t first = first_way(cache, line);
-    int way = find_way(cache, first, line);
-    if (way < cache->shape.ways) {
-        const uint8_t valid = cache->valid[first + (size_t)way];
-        const uint8_t dirty = cache->dirty[first + (size_t)way];
-        const uint8_t cleaned =
-            move_to_front(cache, first, way, line, valid | sectors, dirty | written);
-        return (struct l2_result){sectors & (uint8_t)~valid, cleaned};
+    const int way = find_way(cache, first, line);
+    if (way == cache->shape.ways)
+        return enter(cache, first, 0, line, sectors, written);
+    const uint8_t valid = cache->valid[first + (size_t)way];
+    const uint8_t dirty = cache->dirty[first + (size_t)way];
+    const int cleaned = move_to(cache, first, 0, way, line, valid | sectors, dirty | written);
+    return (struct l2_result){sectors & (uint8_t)~valid, cleaned};
+}
+
+/* Where a set has more dirty lines than it may, cleans the oldest of them. */
+static int limit_dirty(struct l2_cache *cache, size_t first)
+{
+    int dirty = 0, oldest = 0;
+    for (int way = 0; way < cache->shape.ways; way++) {
+        if (cache->dirty[first + (size_t)way]) {
+            dirty++;
+            oldest = way;
+        }
     }
-    way = victim_way(cache, first);
-    /* One of the two at most: if a line moves on to the clean ways, the victim was one of them.
-     */
-    const uint8_t evicted = cache->dirty[first + (size_t)way];
-    const uint8_t cleaned = move_to_front(cache, first, way, line, sectors, written);
-    return (struct l2_result){sectors, evicted | cleaned};
+    return dirty > cache->shape.dirty_ways ? clean_way(cache, first, oldest) : 0;
 }
 
 struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t sectors)
@@ -158,9 +178,24 @@ struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t se
     return touch(cache, line, sectors, 0);
 }
 
+struct l2_result l2_cache_read_behind(struct l2_cache *cache, uint32_t line, uint8_t sectors,
+                                      int place)
+{
+    const size_t first = first_way(cache, line);
+    const int way = find_way(cache, first, line);
+    if (way == cache->shape.ways)
+        return enter(cache, first, place, line, sectors, 0);
+    uint8_t *valid = &cache->valid[first + (size_t)way];
+    const uint8_t missed = sectors & (uint8_t) ~*valid;
+    *valid |= sectors;
+    return (struct l2_result){missed, 0};
+}
+
 struct l2_result l2_cache_write(struct l2_cache *cache, uint32_t line, uint8_t sectors)
 {
-    return touch(cache, line, sectors, sectors);
+    struct l2_result r = touch(cache, line, sectors, sectors);
+    r.written_back += limit_dirty(cache, first_way(cache, line));
+    return r;
 }
 
 void l2_cache_invalidate(struct l2_cache *cache, uint32_t line, uint8_t sectors)

@@ -13,7 +13,7 @@
  * line's tag is kept as a whole, each sector is valid or dirty by itself: a miss fetches only
  * the sectors asked for. A write needs no fetch, since whole sectors are written. The least
  * recently used line of a set leaves first, and its dirty sectors are then written back, or
- * before that: see clean_ways.
+ * before that: see clean_ways and dirty_ways.
  */
 #ifndef FLASHLAB_MODELS_L2_CACHE_H
 #define FLASHLAB_MODELS_L2_CACHE_H
@@ -36,25 +36,23 @@ struct l2_shape {
     int ways;         /* lines of a set, 1 to 64 */
     int clean_ways;   /* of these, the least recently used, that are kept clean: a dirty line is
                          written back when it becomes one of them. 0: when it is evicted */
-    int victim_ways;  /* of the least recently used, from which the line to evict is drawn; 1:
-                         the oldest goes */
-    bool hashed;      /* sets by a hash of the line, as GPUs do; else by its low bits: their
-                         number is then a power of two */
+    int dirty_ways; /* the most that may be dirty: beyond, the oldest of them is written back */
+    bool hashed;    /* sets by a hash of the line, as GPUs do; else by its low bits: their
+                       number is then a power of two */
 };
 
 struct l2_cache {
     struct l2_shape shape;
     int64_t sets;
-    uint32_t evictions; /* so far: draws the victims */
-    uint32_t *tag;      /* [sets][ways], owned: line numbers, most recently used first */
-    uint8_t *valid;     /* [sets][ways], owned: masks of sectors; 0: no line */
-    uint8_t *dirty;     /* [sets][ways], owned: masks of sectors, a part of valid */
+    uint32_t *tag;  /* [sets][ways], owned: line numbers, most recently used first */
+    uint8_t *valid; /* [sets][ways], owned: masks of sectors; 0: no line */
+    uint8_t *dirty; /* [sets][ways], owned: masks of sectors, a part of valid */
 };
 
-/* What one access did, as masks of sectors. */
+/* What one access did. */
 struct l2_result {
-    uint8_t missed;       /* of those asked for: were not there */
-    uint8_t written_back; /* of the line that had to leave or become clean: went to memory */
+    uint8_t missed;   /* a mask, of those asked for: were not there */
+    int written_back; /* sectors of lines that had to leave or become clean: went to memory */
 };
 
 /* Makes an empty cache. A shape that cannot be is refused with the field, its value and what is
@@ -67,6 +65,11 @@ void l2_cache_free(struct l2_cache *cache);
  * those that were not have been fetched if read, and are dirty if written. */
 struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t sectors);
 struct l2_result l2_cache_write(struct l2_cache *cache, uint32_t line, uint8_t sectors);
+
+/* As a read, but the line is less likely to be asked for: if it was not there it enters behind
+ * place others, 0 to ways - 1, and if it was it does not become younger. */
+struct l2_result l2_cache_read_behind(struct l2_cache *cache, uint32_t line, uint8_t sectors,
+                                      int place);
 
 /* Drops the sectors if they are there, dirty or not, without writing back. */
 void l2_cache_invalidate(struct l2_cache *cache, uint32_t line, uint8_t sectors);

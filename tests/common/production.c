@@ -158,17 +158,31 @@ static const struct {
     [PHASE_CONVERT] = {add_convert, 8},
 };
 
+/* What Nsight Compute leaves in L2: dirty data of its own. Kernels of ours that fill L2 were
+ * seen to write 1.2 to 4.3 MB more under it than in cuda/results/h200_l2.csv. */
+static void profile(struct l2_traffic *l2, struct move_list *list)
+{
+    enum { PROFILER_BYTES = 2000000 };
+    const int64_t address = INT64_C(1) << 38; /* far from the tensors */
+    l2_traffic_begin(l2, "profiler", 1);
+    add_bytes(list, DIRECTION_WRITE, address, PROFILER_BYTES);
+    l2_traffic_block(l2, list);
+}
+
 struct l2_launch production_replay(const struct production *p, int sample)
 {
     struct l2_traffic l2;
     struct error error;
     const struct machine *h200 = machine_find("H200");
-    if (l2_traffic_init(&l2, &(struct l2_options){.machine = h200, .sample = sample}, &error))
+    if (l2_traffic_init(
+            &l2, &(struct l2_options){.machine = h200, .sample = sample, .in_step = true},
+            &error))
         fail_msg("%s", error.text);
+    struct move_list list = {0};
+    profile(&l2, &list);
     const bool persistent = p->cudnn && (p->phase == PHASE_FORWARD || p->phase == PHASE_MAIN);
     l2_traffic_begin(&l2, "production",
                      h200->sms * (persistent ? 1 : phases[p->phase].blocks_per_sm));
-    struct move_list list = {0};
     const int block = p->phase == PHASE_MAIN ? p->block_k : p->block_q;
     const int64_t blocks = p->planes * ((p->seqlen - 1) / block + 1);
     for (int64_t id = 0; id < blocks; id++) {
@@ -177,7 +191,7 @@ struct l2_launch production_replay(const struct production *p, int sample)
         l2_traffic_block(&l2, &list);
     }
     l2_traffic_finish(&l2);
-    const struct l2_launch launch = l2.launches[0];
+    const struct l2_launch launch = l2.launches[1];
     move_list_free(&list);
     l2_traffic_free(&l2);
     return launch;
