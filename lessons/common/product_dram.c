@@ -3,7 +3,7 @@
 #include "models/l2_traffic.h"
 
 /* Blocks are modelled, if there are more, that ask for so many bytes: they stand for all. */
-enum { MODELLED_BYTES = 2000000000 };
+#define MODELLED_BYTES INT64_C(4000000000)
 
 enum { SAMPLE = 64 }; /* lines of L2: see l2_traffic.h */
 
@@ -46,27 +46,19 @@ static void add(struct move_list *moves, const struct io_matmul *shape, char mat
     move_list_add(moves, &move);
 }
 
-/* What a block moves from its step first on. */
+/* What a block moves. */
 static void list_block(struct move_list *moves, const struct product_blocks *blocks,
-                       const struct io_matmul *shape, int row, int col, int first)
+                       const struct io_matmul *shape, int row, int col)
 {
     const int rows = min(blocks->rows, shape->rows - row);
     const int cols = min(blocks->cols, shape->cols - col);
     moves->count = 0;
-    for (int k = first * blocks->step; k < shape->depth; k += blocks->step) {
+    for (int k = 0; k < shape->depth; k += blocks->step) {
         const int step = min(blocks->step, shape->depth - k);
         add(moves, shape, 'A', row, k, rows, step);
         add(moves, shape, 'B', k, col, step, cols);
     }
     add(moves, shape, 'C', row, col, rows, cols);
-}
-
-/* Where the first resident blocks begin: after a while they are at every step, for each starts
- * when another has ended. By the golden ratio, which spreads neighbours. */
-static int first_step(int block, int residents, int steps)
-{
-    const uint32_t spread = (uint32_t)block * UINT32_C(2654435769);
-    return block < residents ? (int)(((uint64_t)spread * (uint64_t)steps) >> 32) : 0;
 }
 
 /* From the launch of the first blocks to all: what is read for the first time is read once,
@@ -94,10 +86,8 @@ enum status product_dram_predict(struct product_dram *dram, const struct product
 {
     const int across = ceil_divide(shape->cols, blocks->cols);
     const int64_t all = (int64_t)across * ceil_divide(shape->rows, blocks->rows);
-    const int steps = ceil_divide(shape->depth, blocks->step);
     const int64_t block_bytes = 4 * (int64_t)shape->depth * (blocks->rows + blocks->cols);
     const int64_t modelled = min_of(all, MODELLED_BYTES / block_bytes + 1);
-    const int residents = blocks->per_sm * machine->sms;
     struct l2_traffic l2;
     struct move_list moves = {0};
     if (machine->l2_bytes <= 0)
@@ -105,11 +95,9 @@ enum status product_dram_predict(struct product_dram *dram, const struct product
                          machine->name);
     if (l2_traffic_init(&l2, &(struct l2_options){.machine = machine, .sample = SAMPLE}, error))
         return error->status;
-    l2_traffic_begin(&l2, "product", residents);
+    l2_traffic_begin(&l2, "product", blocks->per_sm * machine->sms);
     for (int n = 0; n < modelled; n++) {
-        const int first = all > residents ? first_step(n, residents, steps) : 0;
-        list_block(&moves, blocks, shape, n / across * blocks->rows, n % across * blocks->cols,
-                   first);
+        list_block(&moves, blocks, shape, n / across * blocks->rows, n % across * blocks->cols);
         l2_traffic_block(&l2, &moves);
     }
     l2_traffic_finish(&l2);

@@ -7,8 +7,8 @@
  *
  * A block of threads takes step columns of its rows of A and step rows of its columns of B at a
  * time, once each: what leaves an SM when shared memory, or L1 in the product that has none,
- * serves all threads of a block. Blocks go row by row over C; those that run at a time are at
- * all steps of their loops. Some of them are modelled, and stand for the others.
+ * serves all threads of a block. Blocks go row by row over C. Some of them are modelled, and
+ * stand for the others.
  */
 #ifndef FLASHLAB_LESSONS_PRODUCT_DRAM_H
 #define FLASHLAB_LESSONS_PRODUCT_DRAM_H
