@@ -255,12 +255,8 @@ static void bandwidth(struct lesson *l, const struct basic_column *k)
     if (!*k->gpu)
         return;
     lesson_say(
-        l,
-        "\nDRAM reads next to nothing where L2 still has the vectors of the launch "
-        "before.\nA launch takes its time whatever it moves, here that of n = 1,000.%s\n\n",
-        k->live ? ""
-                : " With a\nprofiler attached, as in the recording, all of it is a "
-                  "tenth longer.");
+        l, "\nDRAM reads next to nothing where L2 still has the vectors of the launch "
+           "before.\nA launch takes its time whatever it moves, here that of n = 1,000.\n\n");
     for (int n = 0; n < k->rows; n++) {
         const struct basic_row *row = &k->row[n];
         const double bytes = 12.0 * row->shape.cols, us = row->median_us;
