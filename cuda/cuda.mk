@@ -15,6 +15,7 @@ gencode = -gencode arch=$(1:sm_%=compute_%),code=$(1)
 CUDA_TRACE_GENCODE = $(if $(CUDA_ARCH),$(call gencode,$(CUDA_ARCH)), \
                      -gencode arch=compute_80,code=compute_80)
 CUDA_STEP_ARCHS ?= sm_80 sm_90a
+CUDA_LADDER_ARCHS ?= sm_80 sm_90a
 CUDA_CHECK_ARCHS ?= sm_75 sm_80 sm_86 sm_89 sm_90a sm_100 sm_120
 
 CUDA_INCLUDES = -I. -Isim
@@ -36,12 +37,15 @@ CUDA_TRACED := $(patsubst %,cuda/kernels/%.cu,naive_attention standard_attention
 CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
-FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/lessons/*.cu cuda/tests/*.cu)
+CUDA_LADDER := $(wildcard cuda/ladder/*.cu)
+LADDER_LIBRARY := $(BUILD)/libflashlab_ladder.so
+FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu \
+             cuda/lessons/*.cu cuda/tests/*.cu)
 
 # What runs on a GPU, or needs nvcc.
 GPU_TARGETS := cuda-check gpu-programs gpu-test gpu-sanitize gpu-basic gpu-bench gpu-bits gpu-l2 \
-               gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates
-.PHONY: cuda $(GPU_TARGETS)
+               gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates ladder ladder-bench
+.PHONY: cuda ladder-tables $(GPU_TARGETS)
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -58,6 +62,12 @@ $(BUILD)/obj/pic/%.o: %.c $(BUILD)/flags
 link_shared = @mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) -shared \
               -Wl,--version-script=cuda/library.map $(filter %.o,$^)
 
+ladder-tables: | $(BUILD)/have/gnuplot ## write the tables and the figure of docs/ladder.md anew
+	@python3 tests/make_ladder_table.py
+	@mkdir -p $(FIGURES)
+	@python3 tests/make_ladder_table.py --csv $(FIGURES)/ladder.csv
+	@$(GNUPLOT) -e "csv='$(FIGURES)/ladder.csv'; output_file='docs/figures/ladder.svg'; is_svg=1; plots='plots/'" plots/ladder.gp
+
 ifneq ($(NVCC),)
 
 cuda: $(CUDA_SHARED) ## build the CUDA kernels, and the library that programs load for a GPU run
@@ -73,6 +83,13 @@ $(CUDA_LIBRARY): $(CUDA_OBJECTS)
 
 $(CUDA_SHARED): $(CUDA_OBJECTS) $(CUDA_CORE) cuda/library.map
 	$(link_shared) $(CUDA_LIBS) -lm -o $@
+
+ladder: $(LADDER_LIBRARY) ## build the ladder of fast kernels
+
+# The ladder has its own library: the other programs do without its long compilation.
+LADDER_OBJECTS := $(call cuda_object,$(CUDA_LADDER) cuda/ladder/ladder.c)
+$(LADDER_LIBRARY): $(LADDER_OBJECTS) $(call cuda_object,cuda/launch.cu cuda/error.c) $(CUDA_CORE)
+	@mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) -shared $(filter %.o,$^) $(CUDA_LIBS) -lm -o $@
 
 $(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_TRACE_GENCODE) $(CUDA_CXXFLAGS)
 $(BUILD)/nvcc_flags: FORCE
@@ -95,7 +112,7 @@ $(BUILD)/obj/cuda/%.o: cuda/%.cpp $(BUILD)/nvcc_flags
 	@$(CXX) $(CUDA_CXXFLAGS) -MMD -MP -c $< -o $@
 
 # What the programs of cuda/tests share, and what they use of tests/common.
-CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_%, \
+CUDA_TEST_COMMON := $(call cuda_object,$(filter-out cuda/tests/test_% cuda/tests/gpu_% cuda/tests/ladder_%, \
                     $(wildcard cuda/tests/*.c))) \
                     $(call object,$(foreach name,bits csv probe_list probes problem reference \
                     tolerance transpositions vectors, \
@@ -106,6 +123,9 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 	@echo "  LD $@"
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
 
+$(BUILD)/cuda/test_ladder $(BUILD)/cuda/test_ladder_counters $(BUILD)/cuda/test_ladder_refusals: \
+    $(LADDER_OBJECTS) $(call cuda_object,cuda/tests/ladder_run.c)
+$(BUILD)/cuda/test_ladder_helpers: $(call cuda_object,cuda/tests/ladder_helper_kernels.cu)
 $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_rates: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
 $(BUILD)/cuda/gpu_rates: $(call cuda_object,cuda/tests/rate_kernels.cu)
@@ -127,20 +147,27 @@ gpu-test: $(CUDA_TESTS) $(BUILD)/cuda/gpu_info ## run the CUDA kernels against r
 # The tools that find bad memory accesses, races, uninitialised reads and wrong barriers; they
 # are slow, so on fewer shapes.
 SANITIZER_TOOLS ?= memcheck racecheck initcheck synccheck
-gpu-sanitize: $(BUILD)/cuda/test_results $(BUILD)/cuda/gpu_info ## run the CUDA kernels under compute-sanitizer
+SANITIZED := $(BUILD)/cuda/test_results $(BUILD)/cuda/test_ladder
+gpu-sanitize: $(SANITIZED) $(BUILD)/cuda/gpu_info ## run the CUDA kernels under compute-sanitizer
 	@if $(BUILD)/cuda/gpu_info; then \
-	    for tool in $(SANITIZER_TOOLS); do \
+	    for tool in $(SANITIZER_TOOLS); do for program in $(SANITIZED); do \
+	        log=$(BUILD)/cuda/$$tool-$$(basename $$program).log; \
 	        FLASHLAB_SHAPES=14 $(CUDA_HOME)/bin/compute-sanitizer --tool $$tool \
-	            --error-exitcode 1 $< >$(BUILD)/cuda/$$tool.log 2>&1 || \
-	            { cat $(BUILD)/cuda/$$tool.log; exit 1; }; \
-	        echo "$$tool: $$(tail -1 $(BUILD)/cuda/$$tool.log)"; \
-	    done; \
+	            --error-exitcode 1 $$program >$$log 2>&1 || { cat $$log; exit 1; }; \
+	        echo "$$tool, $$(basename $$program): $$(tail -1 $$log)"; \
+	    done; done; \
 	else echo "gpu-sanitize: skipped; nothing was tested"; fi
 
 BENCH_CSV ?= $(BUILD)/cuda/times.csv
 gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kernels beside copy bandwidth and cuBLAS
 	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
+
+LADDER_JSON ?= $(BUILD)/cuda/ladder.json
+ladder-bench: $(LADDER_LIBRARY) $(BUILD)/cuda/gpu_info ## time the ladder beside PyTorch's attention and cuBLAS
+	@if ! $(BUILD)/cuda/gpu_info >/dev/null; then $(BUILD)/cuda/gpu_info; echo "ladder-bench: skipped; nothing was timed"; \
+	elif ! python3 -c 'import torch' 2>/dev/null; then echo "ladder-bench: skipped, python3 has no torch; nothing was timed"; \
+	else python3 cuda/ladder/bench.py $< --json $(LADDER_JSON); fi
 
 gpu-basic: $(BUILD)/cuda/gpu_basic ## print counters and times of vector add, matmuls and softmaxes, for cuda/results/*_basic.csv
 	@$<
@@ -166,7 +193,8 @@ gpu-rates: $(BUILD)/cuda/gpu_rates ## print how fast each unit is alone, for cud
 # A file a GPU, so that all cores work at them.
 CUDA_CHECKS := $(addprefix $(BUILD)/cuda/kernels/,$(CUDA_CHECK_ARCHS)) \
                $(addprefix $(BUILD)/cuda/steps/,$(CUDA_STEP_ARCHS))
-cuda-check: $(CUDA_CHECKS) ## compile every kernel for all GPUs; fails on spills, and if step marks change code
+LADDER_CHECKS := $(addprefix $(BUILD)/cuda/ladder/,$(CUDA_LADDER_ARCHS))
+cuda-check: $(CUDA_CHECKS) $(LADDER_CHECKS) ## compile every kernel for all GPUs; fails on spills, and if step marks change code
 	@cat $^
 
 $(CUDA_CHECKS): $(BUILD)/cuda/%: $(CUDA_KERNELS) $(wildcard cuda/*.h) $(BUILD)/nvcc_flags \
@@ -174,6 +202,14 @@ $(CUDA_CHECKS): $(BUILD)/cuda/%: $(CUDA_KERNELS) $(wildcard cuda/*.h) $(BUILD)/n
 	@mkdir -p $(@D)
 	@echo "  CHECK $*"
 	@cuda/check_$(notdir $(@D)).sh "$(NVCC) $(NVCCFLAGS)" $(@F) $(CUDA_KERNELS) >$@.log 2>&1 || \
+	    { cat $@.log; exit 1; }
+	@mv $@.log $@
+
+$(LADDER_CHECKS): $(BUILD)/cuda/ladder/%: $(CUDA_LADDER) $(wildcard cuda/ladder/*.h cuda/*.h) \
+                                          $(BUILD)/nvcc_flags cuda/check_kernels.sh
+	@mkdir -p $(@D)
+	@echo "  CHECK ladder/$*"
+	@cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" $* $(wildcard cuda/ladder/[0-9]*.cu) >$@.log 2>&1 || \
 	    { cat $@.log; exit 1; }
 	@mv $@.log $@
 

@@ -1,0 +1,130 @@
+/* The online softmax in powers of two, with the scale folded into the exponent: see mma.h for
+ * where a lane's scores lie.
+ *
+ *   exp(scale s - scale m) = 2^(c s - c m),  c = scale log2(e)
+ *
+ * is one fused multiply-add and one ex2 a score. The maximum is that of the scores as the
+ * product leaves them, so c must not be negative: the sign of an unusual scale goes into S.
+ *
+ * Interface: of a tile of 16 queries, of which a lane has the rows g and g + 8.
+ *   exponent_scale(scale)                      c
+ *   scores_sign(S, scale)                      S <- S times the sign of the scale, 1, 0 or -1
+ *   scores_mask(S, seen)                       -inf for the keys that a query does not see
+ *   scores_max(now, S, m)                      now <- new maxima; true if one is not m
+ *   softmax_rescale(O, m, l, now, c)           m <- now, O and l rescaled
+ *   softmax_slice(A, l, left, right, m, c)     P of 16 keys as an operand of mma, l += its sum
+ *   softmax_finish(lse, O, m, l, c)            O <- O / l
+ */
+#ifndef FLASHLAB_CUDA_LADDER_EXP2_H
+#define FLASHLAB_CUDA_LADDER_EXP2_H
+
+#include "cuda/ladder/lane.h"
+#include "cuda/ladder/mma.h"
+#include "cuda/ladder/row_reduction.h"
+
+/* Any c will do for a scale of 0: S becomes 0. */
+__device__ inline float exponent_scale(float scale)
+{
+    return scale == 0 ? 1.0f : fabsf(scale) * 1.44269504f;
+}
+
+/* PTX ISA, "Floating Point Instructions: ex2": relative error at most 2^-22; 16 a clock an SM.
+ */
+__device__ inline float exp2_of(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* c m, or 0 for a row that has seen no key yet: (-inf) - (-inf) must not happen. */
+__device__ inline float exponent_base(float m, float c)
+{
+    return m == -INFINITY ? 0.0f : c * m;
+}
+
+template <int N> __device__ inline void scores_sign(float (&S)[N][4], float scale)
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++)
+            S[n][e] = scale < 0 ? -S[n][e] : scale > 0 ? S[n][e] : 0 * S[n][e];
+}
+
+/* The lane's rows g and g + 8 see the first seen[0] and seen[1] keys of the tile. */
+template <int N> __device__ inline void scores_mask(float (&S)[N][4], const int (&seen)[2])
+{
+    const int t2 = lane_col();
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++)
+            if (8 * n + t2 + e % 2 >= seen[e / 2])
+                S[n][e] = -INFINITY;
+}
+
+template <int N>
+__device__ inline bool scores_max(float (&now)[2], const float (&S)[N][4], const float (&m)[2])
+{
+    bool moved = false;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float most = fmaxf(S[0][2 * half], S[0][2 * half + 1]);
+        for (int n = 1; n < N; n++)
+            most = fmaxf(most, fmaxf(S[n][2 * half], S[n][2 * half + 1]));
+        now[half] = fmaxf(m[half], row_max(most));
+        moved = moved || now[half] > m[half];
+    }
+    return moved;
+}
+
+template <int N>
+__device__ inline void softmax_rescale(float (&O)[N][4], float (&m)[2], float (&l)[2],
+                                       const float (&now)[2], float c)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const float factor = exp2_of(c * m[half] - exponent_base(now[half], c));
+        m[half] = now[half];
+        l[half] *= factor;
+        for (int n = 0; n < N; n++) {
+            O[n][2 * half] *= factor;
+            O[n][2 * half + 1] *= factor;
+        }
+    }
+}
+
+/* left and right: the scores of keys 0-7 and 8-15. */
+template <class T>
+__device__ inline void softmax_slice(uint32_t (&A)[4], float (&l)[2], const float (&left)[4],
+                                     const float (&right)[4], const float (&m)[2], float c)
+{
+#pragma unroll
+    for (int r = 0; r < 4; r++) {
+        const float(&S)[4] = r < 2 ? left : right;
+        const int half = r % 2;
+        const float base = exponent_base(m[half], c);
+        const float x = exp2_of(c * S[2 * half] - base),
+                    y = exp2_of(c * S[2 * half + 1] - base);
+        l[half] += x + y;
+        A[r] = pack<T>(x, y);
+    }
+}
+
+/* A row without keys: l = 0, O stays 0 and the LSE is -inf. */
+template <int N>
+__device__ inline void softmax_finish(float (&lse)[2], float (&O)[N][4], const float (&m)[2],
+                                      const float (&l)[2], float c)
+{
+    constexpr float LN_2 = 0.693147181f;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        const float sum = row_sum(l[half]), inverse = sum == 0 ? 0.0f : 1 / sum;
+        lse[half] = sum == 0 ? -INFINITY : LN_2 * exponent_base(m[half], c) + logf(sum);
+        for (int n = 0; n < N; n++) {
+            O[n][2 * half] *= inverse;
+            O[n][2 * half + 1] *= inverse;
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,195 @@
+/* The device helpers of cuda/ladder, each by itself, against what its header says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/problem.h"
+#include "ladder_helpers.h"
+
+enum { LANES = 32 };
+
+/* out (out_bytes) <- what the helper makes of in (in_bytes). */
+static void run(enum helper helper, const void *in, size_t in_bytes, void *out,
+                size_t out_bytes)
+{
+    void *device_in = NULL, *device_out = NULL;
+    struct error error;
+    if (device_alloc(&device_in, "in", in_bytes + 1, &error) ||
+        device_alloc(&device_out, "out", out_bytes, &error) ||
+        device_upload(device_in, in, in_bytes, &error) ||
+        run_helper(helper, device_in, device_out, &error) ||
+        device_download(out, device_out, out_bytes, &error))
+        fail_msg("helper %d: %s", (int)helper, error.text);
+    device_free(device_in);
+    device_free(device_out);
+}
+
+/* Small whole numbers: every product and sum is exact. */
+static void test_mma(void **state)
+{
+    uint64_t seed = 1;
+    float A[16][16], B[16][8], C[16][8];
+    uint16_t in[16 * 16 + 16 * 8];
+    (void)state;
+    for (int i = 0; i < 16 * 16; i++)
+        A[i / 16][i % 16] = (float)random_between(&seed, -9, 9);
+    for (int i = 0; i < 16 * 8; i++)
+        B[i / 8][i % 8] = (float)random_between(&seed, -9, 9);
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        const enum dtype dtype = bf16 ? DTYPE_BF16 : DTYPE_F16;
+        dtype_encode(in, dtype, &A[0][0], 16 * 16);
+        dtype_encode(in + 16 * 16, dtype, &B[0][0], 16 * 8);
+        run(bf16 ? HELPER_MMA_BF16 : HELPER_MMA_F16, in, sizeof in, C, sizeof C);
+        for (int i = 0; i < 16; i++)
+            for (int j = 0; j < 8; j++) {
+                float want = 0;
+                for (int k = 0; k < 16; k++)
+                    want += 2 * A[i][k] * B[k][j];
+                assert_true(C[i][j] == want);
+            }
+    }
+}
+
+static void test_pack(void **state)
+{
+    uint64_t seed = 2;
+    float x[2 * LANES], got[2 * LANES];
+    uint16_t out[2 * LANES];
+    (void)state;
+    for (int i = 0; i < 2 * LANES; i++)
+        x[i] = random_normal(&seed);
+    for (int bf16 = 0; bf16 < 2; bf16++) {
+        const enum dtype dtype = bf16 ? DTYPE_BF16 : DTYPE_F16;
+        run(bf16 ? HELPER_PACK_BF16 : HELPER_PACK_F16, x, sizeof x, out, sizeof out);
+        dtype_decode(got, dtype, out, 2 * LANES);
+        for (int i = 0; i < 2 * LANES; i++) {
+            float want;
+            dtype_round(&want, dtype, &x[i], 1);
+            assert_true(got[i] == want);
+        }
+    }
+}
+
+/* Element (row, col) of the tile is 64 row + col. */
+static void test_ldmatrix(void **state)
+{
+    uint16_t tile[32 * 64], R[LANES][4][2];
+    (void)state;
+    for (int i = 0; i < 32 * 64; i++)
+        tile[i] = (uint16_t)i;
+    for (enum helper helper = HELPER_LDMATRIX_DOWN; helper <= HELPER_LDMATRIX_TRANSPOSED;
+         helper++) {
+        const bool right_first = helper == HELPER_LDMATRIX_RIGHT;
+        const bool transposed = helper == HELPER_LDMATRIX_TRANSPOSED;
+        run(helper, tile, sizeof tile, R, sizeof R);
+        for (int lane = 0; lane < LANES; lane++)
+            for (int r = 0; r < 4; r++)
+                for (int e = 0; e < 2; e++) {
+                    const int g = lane / 4, t2 = lane % 4 * 2 + e;
+                    const int below = right_first ? r / 2 : r % 2;
+                    const int right = right_first ? r % 2 : r / 2;
+                    const int row = 16 + 8 * below + (transposed ? t2 : g);
+                    const int col = 32 + 8 * right + (transposed ? g : t2);
+                    assert_int_equal(R[lane][r][e], 64 * row + col);
+                }
+    }
+}
+
+/* Every chunk has a place of its own in its row; swizzled, a chunk of 8 rows is in 8 different
+ * groups of 4 banks, and in row-major order in one. */
+static void test_layouts(void **state)
+{
+    unsigned at[2][16][16];
+    (void)state;
+    run(HELPER_LAYOUTS, "", 0, at, sizeof at);
+    for (int layout = 0; layout < 2; layout++)
+        for (int row = 0; row < 16; row++) {
+            unsigned taken = 0;
+            for (int chunk = 0; chunk < 16; chunk++) {
+                assert_int_equal(at[layout][row][chunk] / 256, row);
+                assert_int_equal(at[layout][row][chunk] % 16, 0);
+                taken |= 1u << at[layout][row][chunk] % 256 / 16;
+            }
+            assert_int_equal(taken, 0xffff);
+        }
+    for (int chunk = 0; chunk < 16; chunk++)
+        for (int first = 0; first < 16; first += 8) {
+            unsigned plain = 0, swizzled = 0;
+            for (int row = first; row < first + 8; row++) {
+                plain |= 1u << at[0][row][chunk] % 128 / 16;
+                swizzled |= 1u << at[1][row][chunk] % 128 / 16;
+            }
+            assert_int_equal(plain, 1u << chunk % 8);
+            assert_int_equal(swizzled, 0xff);
+        }
+}
+
+static void test_cp_async(void **state)
+{
+    uint16_t in[2 * LANES * 8], out[2 * LANES * 8];
+    (void)state;
+    for (int i = 0; i < 2 * LANES * 8; i++)
+        in[i] = (uint16_t)(i + 1);
+    run(HELPER_CP_ASYNC, in, sizeof in, out, sizeof out);
+    for (int i = 0; i < 2 * LANES * 8; i++)
+        assert_int_equal(out[i], i / 8 % 2 == 0 ? in[i] : 0);
+}
+
+static void test_row_reductions(void **state)
+{
+    uint64_t seed = 3;
+    float x[LANES], most[LANES], sum[LANES];
+    (void)state;
+    for (int i = 0; i < LANES; i++)
+        x[i] = i == 5 ? -INFINITY : (float)random_between(&seed, -99, 99);
+    run(HELPER_ROW_MAX, x, sizeof x, most, sizeof most);
+    run(HELPER_ROW_SUM, x, sizeof x, sum, sizeof sum);
+    for (int i = 0; i < LANES; i++) {
+        const float *row = x + i / 4 * 4;
+        assert_true(most[i] == fmaxf(fmaxf(row[0], row[1]), fmaxf(row[2], row[3])));
+        assert_true(sum[i] == row[0] + row[1] + row[2] + row[3]);
+    }
+}
+
+/* What lanes 4g hold of tile i, half h, is the value of row 16 i + 8 h + g. */
+static void test_row_gather(void **state)
+{
+    float x[LANES][2][2], out[LANES];
+    (void)state;
+    for (int lane = 0; lane < LANES; lane++)
+        for (int n = 0; n < 4; n++)
+            x[lane][n / 2][n % 2] = lane % 4 == 0 ? (float)(8 * n + lane / 4) : -1.0f;
+    run(HELPER_ROW_GATHER, x, sizeof x, out, sizeof out);
+    for (int lane = 0; lane < LANES; lane++)
+        assert_true(out[lane] == (float)lane);
+}
+
+static void test_exp2(void **state)
+{
+    float x[LANES], y[LANES];
+    (void)state;
+    for (int i = 0; i < LANES; i++)
+        x[i] = i == 0 ? -INFINITY : i == 1 ? 0.0f : -0.37f * (float)(i * i) / 8;
+    run(HELPER_EXP2, x, sizeof x, y, sizeof y);
+    assert_true(y[0] == 0 && y[1] == 1);
+    for (int i = 2; i < LANES; i++)
+        assert_true(fabs((double)y[i] / exp2((double)x[i]) - 1) <= 0x1p-22);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mma),        cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_ldmatrix),   cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_cp_async),   cmocka_unit_test(test_row_reductions),
+        cmocka_unit_test(test_row_gather), cmocka_unit_test(test_exp2),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
