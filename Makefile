@@ -194,6 +194,7 @@ check-docs: $(BUILD)/flashlab $(BUILD)/tests/test_l2_twins $(BUILD)/tests/test_l
 	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab --self-test
 	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab --check
 	@python3 tests/make_l2_tables.py --tests $(BUILD)/tests --check
+	@python3 tests/make_ladder_table.py --check
 	@python3 tests/check_docs.py
 
 .PHONY: counter-tables l2-tables

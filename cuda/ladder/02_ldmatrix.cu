@@ -4,6 +4,11 @@
  * rows of a fragment lie in the same banks. ldmatrix (products.h) brings four registers of a
  * fragment at once, transposed where V needs it, and the swizzle (swizzle.h) lays its eight
  * rows in different banks.
+ *
+ * Predicted: 288 passes over the banks a tile of a warp instead of 2304, and 64 to store the
+ * tiles: 1.5 ms, if nothing else took time; but all warps wait for every tile to arrive.
+ * Measured: 3.38 ms, 163 TFLOP/s, 3.36 times step 01; no bank conflicts.
+ * Command: make ladder-bench
  */
 #include "cuda/ladder/products.h"
 #include "cuda/ladder/softmax.h"

@@ -3,6 +3,11 @@
  * Idea: in step 02 all warps wait while a K and a V tile come from memory. cp.async copies
  * without holding registers or the thread, so there are two places for each tile, and the next
  * tiles arrive while the warps compute on these.
+ *
+ * Predicted: no time in which only loads happen: towards the floor of shared memory, 1.5 ms.
+ * Measured: 2.10 ms, 262 TFLOP/s, 1.61 times step 02. A billion instructions take 1.0 ms of it
+ * at one a clock for each quarter of an SM.
+ * Command: make ladder-bench
  */
 #include "cuda/ladder/products.h"
 #include "cuda/ladder/softmax.h"

@@ -5,6 +5,11 @@
  * a multiplication by the scale before (exp2.h). And where no row of the warp has a new
  * maximum, every factor of O and l is 1: the warp skips the rescale. Keys are masked only in
  * the tiles that need it.
+ *
+ * Predicted: scaling, rescaling and reading Q are a third of the instructions; without Q the
+ * floor of shared memory falls to 1.10 ms.
+ * Measured: 1.61 ms, 342 TFLOP/s, 1.31 times step 03; 571 million instructions instead of 993.
+ * Command: make ladder-bench
  */
 #include "cuda/ladder/exp2.h"
 #include "cuda/ladder/step.h"
