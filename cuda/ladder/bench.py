@@ -25,6 +25,7 @@ except ImportError:
     sys.exit("bench.py: python3 has no torch: PyTorch is what the ladder is compared with")
 
 TOKENS, HIDDEN = 16384, 2048
+HEAD_DIMS, SEQLENS = (64, 128, 256), (1024, 4096, 16384)
 WARMUP = 3
 DTYPE_BF16 = 2  # enum dtype
 MASK_NONE, MASK_CAUSAL = 0, 1  # enum mask
@@ -185,14 +186,19 @@ def main():
     parser.add_argument("library")
     parser.add_argument("--json")
     parser.add_argument("--rounds", type=int, default=21)
-    parser.add_argument("--head-dims", type=int, nargs="*", default=[64, 128, 256])
-    parser.add_argument("--seqlens", type=int, nargs="*", default=[1024, 4096, 16384])
     options = parser.parse_args()
-    candidates = candidates_of(ctypes.CDLL(options.library))
+    if options.rounds < 1:
+        sys.exit(f"bench.py: --rounds {options.rounds}: must be at least 1")
+    if not torch.cuda.is_available():
+        sys.exit("bench.py: PyTorch finds no usable GPU")
+    try:
+        candidates = candidates_of(ctypes.CDLL(options.library))
+    except OSError as error:
+        sys.exit(f"bench.py: {error}")
     result = {"machine": machine(), "cublas_tflops": [cublas_tflops(options.rounds)], "rows": []}
-    for head_dim in options.head_dims:
+    for head_dim in HEAD_DIMS:
         for causal in (False, True):
-            for seqlen in options.seqlens:
+            for seqlen in SEQLENS:
                 rows = bench_shape(candidates, Shape(head_dim, seqlen, causal), options.rounds)
                 print_shape(rows)
                 result["rows"] += rows
@@ -200,8 +206,11 @@ def main():
     print("cuBLAS bf16 8192^3:", ", ".join(f"{x:.0f}" for x in result["cublas_tflops"]),
           "TFLOP/s")
     if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            file.write(text_of(result))
+        try:
+            with open(options.json, "w", encoding="utf-8") as file:
+                file.write(text_of(result))
+        except OSError as error:
+            sys.exit(f"bench.py: {error}")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
  *
  * Interface: byte offsets from the start of a tile whose rows are D 16-bit elements, in chunks
  * of 8 elements (16 bytes):
- *   plain<D>::at(row, chunk)     row * 2D + 16 chunk
- *   swizzled<D>::at(row, chunk)  the chunk's number XOR row % 8
- *   lane_offset<D, ORDER>()         of the lane's chunk of a swizzled tile of 16 x 16, for
- *                                   ldmatrix (ORDER: see there); + 32D n: n tiles down, ^ 32 n:
- *                                   n tiles to the right
+ *   plain<D>::at(row, chunk)      row * 2D + 16 chunk
+ *   swizzled<D>::at(row, chunk)   row * 2D + 16 (chunk XOR row % 8)
+ *   lane_offset<D, ORDER>()       of the lane's chunk of a swizzled tile of 16 x 16, for
+ *                                 ldmatrix (ORDER: see there); + 32D n: n tiles down, ^ 32 n:
+ *                                 n tiles to the right
  *
  * Shared memory delivers 128 bytes at once, if they lie in 32 different banks. ldmatrix reads a
  * chunk from each of 8 rows; rows are a multiple of 128 bytes long, so in row-major order the 8
