@@ -1,9 +1,11 @@
 /* The ladder: fast attention forward kernels, each step one idea beyond the step before.
  *
  * Interface:
- *   struct attention a = {...};            core/attention.h; dtype F16 or BF16, head_dim 64,
- * 128 or 256, head_dim_v the same; block_q, block_k unused struct ladder_tensors t = {...};
+ *   struct attention a = {...};        core/attention.h, but block_q and block_k are not used
+ *   struct ladder_tensors t = {...};
  *   ladder_launch(LADDER_MMA, &a, &t, &error);
+ *
+ * dtype is F16 or BF16; head_dim 64, 128 or 256, and head_dim_v the same.
  *
  * All steps compute the same: O = softmax(scale Q K^T + mask) V and LSE, products in 16 bits
  * with sums in fp32, O rounded to the dtype once. Any lengths; causal aligned bottom-right;
