@@ -40,7 +40,7 @@ static void test_a_committed_table(void **state)
     assert_string_equal(t.software, "driver 580.159.04, CUDA 13.0");
     assert_string_equal(t.date, "2026-11-30");
     assert_int_equal(t.columns, 14);
-    assert_int_equal(t.rows, 884);
+    assert_int_equal(t.rows, 942);
     assert_string_equal(results_table_text(&t, 0, "access"), "global_load");
     assert_true(results_table_number(&x, &t, 3, "load_sectors") && x == 12);
     assert_string_equal(results_table_text(&t, 883, "access"), "matrix_load");

@@ -223,7 +223,7 @@ static void test_rates_are_those_measured(void **state)
                  {"exp2", TIME_EXP2, 1, 1.09}, /* at 1.98 GHz; the table has the tensor clock */
                  {"L2 16 MiB", TIME_L2, 0.99, 1.01},
                  {"L2 8 MiB", TIME_L2, 0.9, 1},
-                 {"HBM 4 GiB", TIME_HBM, 0.93, 1},
+                 {"HBM 4 GiB", TIME_HBM, 0.9, 1}, /* two runs: 0.95, 0.93 */
                  {"tensor fp16 cuBLAS 8192^3", TIME_TENSOR, 0.85, 1}};
     static struct csv table;
     const struct machine *h200 = machine_find("H200");
@@ -249,10 +249,10 @@ static const struct {
     double median, worst;
     int within_quarter;
 } documented[] = {
-    {TIME_KIND_STREAM, 10, 0.12, 0.35, 8}, {TIME_KIND_ELEMENT, 4, 0.19, 0.75, 3},
-    {TIME_KIND_FULL, 38, 0.16, 0.63, 28},  {TIME_KIND_THIN, 125, 0.11, 0.68, 105},
+    {TIME_KIND_STREAM, 10, 0.12, 0.35, 8}, {TIME_KIND_ELEMENT, 5, 0.19, 0.75, 4},
+    {TIME_KIND_FULL, 44, 0.16, 0.63, 34},  {TIME_KIND_THIN, 125, 0.11, 0.68, 105},
     {TIME_KIND_ROW, 44, 0.13, 0.75, 37},   {TIME_KIND_FA2, 15, 0.14, 0.28, 14},
-    {TIME_KIND_CUDNN, 15, 0.12, 0.30, 13}, {TIME_KINDS, 251, 0.13, 0.75, 208},
+    {TIME_KIND_CUDNN, 15, 0.12, 0.30, 13}, {TIME_KINDS, 258, 0.13, 0.75, 215},
 };
 
 static void test_errors_are_those_documented(void **state)

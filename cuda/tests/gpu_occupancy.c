@@ -24,7 +24,8 @@ static void print_size(void)
 {
     if (running && kernel_is_attention(running->kernel))
         printf("%d,%d,", running->a.head_dim, running->a.block_q);
-    else if (running && running->kernel == KERNEL_MATMUL_TILED)
+    else if (running && (running->kernel == KERNEL_MATMUL_SHARED ||
+                         running->kernel == KERNEL_MATMUL_TILED))
         printf(",,%d", running->tile);
     else
         printf(",,");

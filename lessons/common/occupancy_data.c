@@ -233,8 +233,9 @@ enum status occupancy_data_tile(struct timed_tile *timed, const struct occupancy
     const struct field fields[] = {{"kernel", kernel},
                                    {"head_dim", head_dim},
                                    {tile_column(head_dim), tile},
-                                   {"mask", *head_dim ? "none" : ""}};
-    const int row = find_row(&d->times, fields, 4);
+                                   {"mask", *head_dim ? "none" : ""},
+                                   {"rows", *head_dim ? "" : "8192"}};
+    const int row = find_row(&d->times, fields, 5);
     if (row < 0)
         return error_set(error, STATUS_BAD_FILE, "%s: no row of %s, d \"%s\", tile \"%s\"",
                          TIMES, kernel, head_dim, tile);

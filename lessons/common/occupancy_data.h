@@ -58,7 +58,7 @@ enum status occupancy_data_needs(struct block_needs *needs, const struct occupan
                                  const char *kernel, const char *head_dim, const char *tile,
                                  struct error *error);
 
-/* The same with its time; attention without a mask. */
+/* The same with its time: attention without a mask, a product of 8192^3. */
 enum status occupancy_data_tile(struct timed_tile *timed, const struct occupancy_data *d,
                                 const char *kernel, const char *head_dim, const char *tile,
                                 struct error *error);

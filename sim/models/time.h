@@ -14,7 +14,7 @@
  *   of clocks a step for what it waits for, and ALONE times its own work, since each of its
  *   warps has nobody to take its place (alone). The launch takes as many rounds of that as the
  *   resident blocks need.
- * docs/times.md says what of this was measured, what was fitted, and how it does against 251
+ * docs/times.md says what of this was measured, what was fitted, and how it does against 258
  * recorded times.
  *
  * Source: the roofline's units taken apart, as in Williams et al. 2009, section "ceilings";
