@@ -211,8 +211,8 @@ static void test_resident_blocks_are_the_drivers(void **state)
     csv_free(&table);
 }
 
-/* What the units did when nothing else was asked of them: the model's rates within 7 %, and the
- * tensor cores between what they sustain in a short run and in a long one. */
+/* What the units did when nothing else was asked of them: near to the model's rates. Three runs
+ * gave the tensor cores 658 to 693 TFLOP/s: their clock is what the GPU's power allows. */
 static void test_rates_are_those_measured(void **state)
 {
     static const struct {
@@ -223,8 +223,8 @@ static void test_rates_are_those_measured(void **state)
                  {"exp2", TIME_EXP2, 1, 1.09}, /* at 1.98 GHz; the table has the tensor clock */
                  {"L2 16 MiB", TIME_L2, 0.99, 1.01},
                  {"L2 8 MiB", TIME_L2, 0.9, 1},
-                 {"HBM 4 GiB", TIME_HBM, 0.9, 1}, /* two runs: 0.95, 0.93 */
-                 {"tensor fp16 cuBLAS 8192^3", TIME_TENSOR, 0.85, 1}};
+                 {"HBM 4 GiB", TIME_HBM, 0.9, 1},
+                 {"tensor fp16 cuBLAS 8192^3", TIME_TENSOR, 0.8, 1}};
     static struct csv table;
     const struct machine *h200 = machine_find("H200");
     (void)state;
