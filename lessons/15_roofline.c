@@ -309,13 +309,25 @@ static const struct figure figures[] = {
     {"roofline_fp16", "fp16"},
 };
 
-/* Of the recorded runs those that a slide has room for. */
-static bool in_figure(const struct time_row *row)
+/* Of the recorded runs those that a slide has room for: */
+static bool fits(const struct time_row *row)
 {
     if (row->work.unit == ROOFLINE_TENSOR_F16)
         return !row->causal && row->seqlen == 4096;
     return !row->profiled && !row->causal && (row->tile == 0 || row->tile == 64) &&
            row->head_dim <= 64 && strcmp(row->kernel, "softmax_safe") != 0;
+}
+
+/* of an fp32 kernel the largest. */
+static bool in_figure(const struct time_rows *rows, const struct time_row *row)
+{
+    for (int i = 0; i < rows->count && row->work.unit == ROOFLINE_FP32; i++) {
+        const struct time_row *other = &rows->row[i];
+        if (fits(other) && strcmp(other->kernel, row->kernel) == 0 &&
+            other->work.flops > row->work.flops)
+            return false;
+    }
+    return fits(row);
 }
 
 /* figure_data: an H200, which the times are from. */
@@ -335,7 +347,7 @@ static enum status write_data(FILE *csv, const struct options *o, struct error *
         snprintf(label, sizeof label, "%s", row->kernel);
         if (row->work.unit == ROOFLINE_TENSOR_F16)
             snprintf(label, sizeof label, "%.30s d %d", row->kernel, row->head_dim);
-        if (in_figure(row))
+        if (in_figure(&rows, row))
             roofline_figure_kernel(csv, label, &row->work, row->estimate, row->measured);
     }
     time_rows_free(&rows);
