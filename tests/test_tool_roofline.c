@@ -19,7 +19,7 @@
 #include "common/core_fixture.h"
 #include "common/tool.h"
 
-enum { ROWS = 251 };
+enum { ROWS = 258 };
 
 static cJSON *run_json(const struct workplace *place, const char *arguments)
 {
@@ -136,7 +136,7 @@ static void test_times_csv_and_text_have_a_line_a_run(void **state)
     tool_run(&run, *state, "times --csv t.csv");
     assert_int_equal(run.status, 0);
     assert_non_null(strstr(run.out, "flash2_forward     b 4 h 16 N 4096 d 64 64x64"));
-    assert_non_null(strstr(run.out, "\nall                   251 "));
+    assert_non_null(strstr(run.out, "\nall                   258 "));
     tool_run_free(&run);
     FILE *file = fopen(workplace_path(*state, "t.csv"), "r");
     assert_non_null(file);
