@@ -28,7 +28,7 @@ static struct cpu_run problem(enum cpu_kernel kernel, int n)
                             .rows = n,
                             .cols = kernel == CPU_VECTOR_ADD ? n * n * 16 : n,
                             .depth = n,
-                            .tile = 64,
+                            .tile = kernel == CPU_MATMUL_SHARED ? 32 : 64,
                             .a = {.batch = 1,
                                   .heads_q = 1,
                                   .heads_kv = 1,
