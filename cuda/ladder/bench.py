@@ -183,7 +183,7 @@ def text_of(result):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("library")
+    parser.add_argument("launchers", help="the shared library that `make ladder` builds")
     parser.add_argument("--json")
     parser.add_argument("--rounds", type=int, default=21)
     options = parser.parse_args()
@@ -192,7 +192,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("bench.py: PyTorch finds no usable GPU")
     try:
-        candidates = candidates_of(ctypes.CDLL(options.library))
+        candidates = candidates_of(ctypes.CDLL(options.launchers))
     except OSError as error:
         sys.exit(f"bench.py: {error}")
     result = {"machine": machine(), "cublas_tflops": [cublas_tflops(options.rounds)], "rows": []}
