@@ -1,13 +1,12 @@
 #include "vit/image.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
+
+#include "core/input_file.h"
 
 enum status image_alloc(struct image *image, int64_t width, int64_t height, const char *name,
                         struct error *error)
@@ -46,55 +45,22 @@ enum status image_parse(struct image *image, const unsigned char *bytes, size_t 
     return status;
 }
 
-/* Reads size bytes of an open file into *bytes, which the caller frees, even on failure. */
-static enum status read_bytes(unsigned char **bytes, int file, size_t size, const char *path,
-                              struct error *error)
-{
-    *bytes = malloc(size > 0 ? size : 1);
-    if (!*bytes)
-        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path,
-                         size);
-    for (size_t done = 0; done < size;) {
-        const ssize_t got = read(file, *bytes + done, size - done);
-        if (got == 0)
-            return error_set(error, STATUS_BAD_FILE, "%s: got shorter while it was read", path);
-        if (got > 0)
-            done += (size_t)got;
-        else if (errno != EINTR)
-            return error_set(error, STATUS_BAD_FILE, "%s: cannot read: %s", path,
-                             strerror(errno));
-    }
-    return STATUS_OK;
-}
-
-static enum status check_file(const struct stat *info, const char *path, struct error *error)
-{
-    if (!S_ISREG(info->st_mode))
-        return error_set(error, STATUS_BAD_FILE, "%s: not a regular file", path);
-    if (info->st_size > IMAGE_MOST_BYTES)
-        return error_set(error, STATUS_BAD_FILE,
-                         "%s: %" PRId64 " bytes; at most %d are allowed", path,
-                         (int64_t)info->st_size, IMAGE_MOST_BYTES);
-    return STATUS_OK;
-}
-
 enum status image_read(struct image *image, const char *path, struct error *error)
 {
-    struct stat info;
+    int file;
+    size_t size;
     unsigned char *bytes = NULL;
     *image = (struct image){0};
-    /* Not blocking: opening a pipe that nobody writes to would wait for ever. */
-    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return error_set(error, STATUS_BAD_FILE, "%s: %s", path, strerror(errno));
-    enum status status = fstat(file, &info) == 0 ? check_file(&info, path, error)
-                                                 : error_set(error, STATUS_BAD_FILE, "%s: %s",
-                                                             path, strerror(errno));
-    if (!status)
-        status = read_bytes(&bytes, file, (size_t)info.st_size, path, error);
+    if (input_file_open(&file, &size, path, error))
+        return error->status;
+    enum status status =
+        size > IMAGE_MOST_BYTES
+            ? error_set(error, STATUS_BAD_FILE, "%s: %zu bytes; at most %d are allowed", path,
+                        size, IMAGE_MOST_BYTES)
+            : input_file_read(&bytes, file, size, path, error);
     close(file);
     if (!status)
-        status = image_parse(image, bytes, (size_t)info.st_size, path, error);
+        status = image_parse(image, bytes, size, path, error);
     free(bytes);
     return status;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "core/dtype.h"
+#include "core/input_file.h"
 #include "core/npy_header.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "elements are copied as they are");
@@ -125,50 +126,21 @@ enum status npy_parse(struct npy *array, const void *bytes, size_t size, const c
     return status;
 }
 
-/* Reads the next size bytes of the file into memory that the caller frees, even on failure. */
-static enum status read_bytes(unsigned char **bytes, int file, size_t size, const char *path,
-                              struct error *error)
-{
-    *bytes = malloc(size > 0 ? size : 1);
-    if (!*bytes)
-        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for its %zu bytes", path,
-                         size);
-    size_t done = 0;
-    while (done < size) {
-        ssize_t got = read(file, *bytes + done, size - done);
-        if (got == 0)
-            return error_set(error, STATUS_BAD_FILE, "%s: got shorter while it was read", path);
-        if (got > 0)
-            done += (size_t)got;
-        else if (errno != EINTR)
-            return error_set(error, STATUS_BAD_FILE, "%s: cannot read: %s", path,
-                             strerror(errno));
-    }
-    return STATUS_OK;
-}
-
 static enum status read_header(struct npy_header *header, int file, size_t size,
                                const char *path, struct error *error)
 {
     unsigned char *prefix;
     size_t prefix_bytes = size < NPY_PREFIX_BYTES ? size : NPY_PREFIX_BYTES;
-    enum status status = read_bytes(&prefix, file, prefix_bytes, path, error);
+    enum status status = input_file_read(&prefix, file, prefix_bytes, path, error);
     if (status == STATUS_OK)
         status = npy_header_parse(header, prefix, size, path, error);
     free(prefix);
     return status;
 }
 
-static enum status read_open_file(struct npy *array, int file, const char *path,
+static enum status read_open_file(struct npy *array, int file, size_t size, const char *path,
                                   struct error *error)
 {
-    struct stat info;
-    if (fstat(file, &info) != 0)
-        return error_set(error, STATUS_BAD_FILE, "%s: cannot read: %s", path, strerror(errno));
-    if (!S_ISREG(info.st_mode))
-        return error_set(error, STATUS_BAD_FILE, "%s: %s, not a regular file", path,
-                         S_ISDIR(info.st_mode) ? "a directory" : "a device or pipe");
-    size_t size = (size_t)info.st_size;
     struct npy_header header = {0};
     enum status status = read_header(&header, file, size, path, error);
     if (status != STATUS_OK)
@@ -176,7 +148,7 @@ static enum status read_open_file(struct npy *array, int file, const char *path,
     if (lseek(file, (off_t)header.data_at, SEEK_SET) < 0)
         return error_set(error, STATUS_BAD_FILE, "%s: cannot read: %s", path, strerror(errno));
     unsigned char *data;
-    status = read_bytes(&data, file, size - header.data_at, path, error);
+    status = input_file_read(&data, file, size - header.data_at, path, error);
     if (status == STATUS_OK)
         status = make_array(array, &header, data, path, error);
     free(data);
@@ -185,12 +157,12 @@ static enum status read_open_file(struct npy *array, int file, const char *path,
 
 enum status npy_read(struct npy *array, const char *path, struct error *error)
 {
+    int file;
+    size_t size;
     *array = (struct npy){0};
-    /* O_NONBLOCK: opening a pipe must not wait for a writer, it is to be refused. */
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return error_set(error, STATUS_BAD_FILE, "%s: cannot open: %s", path, strerror(errno));
-    enum status status = read_open_file(array, file, path, error);
+    if (input_file_open(&file, &size, path, error))
+        return error->status;
+    enum status status = read_open_file(array, file, size, path, error);
     close(file);
     return status;
 }
