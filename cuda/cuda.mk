@@ -38,6 +38,8 @@ CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 CUDA_LADDER := $(wildcard cuda/ladder/*.cu)
+# Steps that use wgmma: for Hopper only, whatever CUDA_ARCH says.
+CUDA_HOPPER := $(wildcard cuda/ladder/0[7-9]_*.cu cuda/ladder/1[0-9]_*.cu)
 LADDER_LIBRARY := $(BUILD)/libflashlab_ladder.so
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu \
              cuda/lessons/*.cu cuda/tests/*.cu)
@@ -90,6 +92,8 @@ ladder: $(LADDER_LIBRARY) ## build the ladder of fast kernels
 LADDER_OBJECTS := $(call cuda_object,$(CUDA_LADDER) cuda/ladder/ladder.c)
 $(LADDER_LIBRARY): $(LADDER_OBJECTS) $(call cuda_object,cuda/launch.cu cuda/error.c) $(CUDA_CORE)
 	@mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) -shared $(filter %.o,$^) $(CUDA_LIBS) -lm -o $@
+
+$(call cuda_object,$(CUDA_HOPPER)): override CUDA_ARCH = sm_90a
 
 $(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_TRACE_GENCODE) $(CUDA_CXXFLAGS)
 $(BUILD)/nvcc_flags: FORCE
@@ -147,15 +151,16 @@ gpu-test: $(CUDA_TESTS) $(BUILD)/cuda/gpu_info ## run the CUDA kernels against r
 # The tools that find bad memory accesses, races, uninitialised reads and wrong barriers; they
 # are slow, so on fewer shapes.
 SANITIZER_TOOLS ?= memcheck racecheck initcheck synccheck
-SANITIZED := $(BUILD)/cuda/test_results $(BUILD)/cuda/test_ladder
-gpu-sanitize: $(SANITIZED) $(BUILD)/cuda/gpu_info ## run the CUDA kernels under compute-sanitizer
+sanitize = log=$(BUILD)/cuda/$$tool-$(notdir $(1)).log; \
+           FLASHLAB_SHAPES=$(2) $(CUDA_HOME)/bin/compute-sanitizer --tool $$tool --error-exitcode 1 \
+               $(1) $(3) >$$log 2>&1 || { cat $$log; exit 1; }; \
+           echo "$$tool, $(notdir $(1)): $$(tail -1 $$log)";
+gpu-sanitize: $(BUILD)/cuda/test_results $(BUILD)/cuda/test_ladder $(BUILD)/cuda/gpu_info ## run the CUDA kernels under compute-sanitizer
 	@if $(BUILD)/cuda/gpu_info; then \
-	    for tool in $(SANITIZER_TOOLS); do for program in $(SANITIZED); do \
-	        log=$(BUILD)/cuda/$$tool-$$(basename $$program).log; \
-	        FLASHLAB_SHAPES=14 $(CUDA_HOME)/bin/compute-sanitizer --tool $$tool \
-	            --error-exitcode 1 $$program >$$log 2>&1 || { cat $$log; exit 1; }; \
-	        echo "$$tool, $$(basename $$program): $$(tail -1 $$log)"; \
-	    done; done; \
+	    for tool in $(SANITIZER_TOOLS); do \
+	        $(call sanitize,$(BUILD)/cuda/test_results,14) \
+	        $(call sanitize,$(BUILD)/cuda/test_ladder,8,'test_random*') \
+	    done; \
 	else echo "gpu-sanitize: skipped; nothing was tested"; fi
 
 BENCH_CSV ?= $(BUILD)/cuda/times.csv

@@ -113,4 +113,4 @@ template <class T, int D> static struct kernel kernel_of()
     return {(const void *)mma_step<T, D>, THREADS, Br, Bc, 2 * D * (Br + 2 * Bc)};
 }
 
-LADDER_STEP(mma, "01_mma", false)
+LADDER_STEP(mma, "01_mma", 0)

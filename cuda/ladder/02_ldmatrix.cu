@@ -63,4 +63,4 @@ template <class T, int D> static struct kernel kernel_of()
     return {(const void *)ldmatrix_step<T, D>, THREADS, Br, Bc, 2 * D * (Br + 2 * Bc)};
 }
 
-LADDER_STEP(ldmatrix, "02_ldmatrix", false)
+LADDER_STEP(ldmatrix, "02_ldmatrix", 0)

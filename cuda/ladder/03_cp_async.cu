@@ -87,4 +87,4 @@ template <class T, int D> static struct kernel kernel_of()
             2 * D * (Br + 4 * keys_of(D))};
 }
 
-LADDER_STEP(cp_async, "03_cp_async", false)
+LADDER_STEP(cp_async, "03_cp_async", 0)

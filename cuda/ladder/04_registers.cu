@@ -147,4 +147,4 @@ template <class T, int D> static struct kernel kernel_of()
             2 * D * (Br + 4 * keys_of(D))};
 }
 
-LADDER_STEP(registers, "04_registers", false)
+LADDER_STEP(registers, "04_registers", 0)

@@ -197,4 +197,4 @@ template <class T, int D> static struct kernel kernel_of()
     return {(const void *)two_tiles_step<T, X>, X::THREADS, X::Br, X::Bc, X::SHARED};
 }
 
-LADDER_STEP(two_tiles, "05_two_tiles", true)
+LADDER_STEP(two_tiles, "05_two_tiles", LONGEST_FIRST)

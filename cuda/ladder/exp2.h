@@ -12,6 +12,10 @@
  *   scores_mask(S, seen)                       -inf for the keys that a query does not see
  *   scores_max(now, S, m)                      now <- new maxima; true if one is not m
  *   softmax_rescale(O, m, l, now, c)           m <- now, O and l rescaled
+ *   softmax_factor(factor, m, l, now, c)       m <- now, l rescaled; what O is to be times
+ *   rows_scale(O, factor)                      O <- O factor
+ *   softmax_exp(S, l, m, c)                    S <- P, l += its sum
+ *   scores_pack(A, S)                          P rounded, as operands of mma
  *   softmax_slice(A, l, left, right, m, c)     P of 16 keys as an operand of mma, l += its sum
  *   softmax_finish(lse, O, m, l, c)            O <- O / l
  */
@@ -77,20 +81,54 @@ __device__ inline bool scores_max(float (&now)[2], const float (&S)[N][4], const
     return moved;
 }
 
+__device__ inline void softmax_factor(float (&factor)[2], float (&m)[2], float (&l)[2],
+                                      const float (&now)[2], float c)
+{
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        factor[half] = exp2_of(c * m[half] - exponent_base(now[half], c));
+        m[half] = now[half];
+        l[half] *= factor[half];
+    }
+}
+
+template <int N> __device__ inline void rows_scale(float (&O)[N][4], const float (&factor)[2])
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++)
+            O[n][e] *= factor[e / 2];
+}
+
 template <int N>
 __device__ inline void softmax_rescale(float (&O)[N][4], float (&m)[2], float (&l)[2],
                                        const float (&now)[2], float c)
 {
+    float factor[2];
+    softmax_factor(factor, m, l, now, c);
+    rows_scale(O, factor);
+}
+
+template <int N>
+__device__ inline void softmax_exp(float (&S)[N][4], float (&l)[2], const float (&m)[2],
+                                   float c)
+{
+    const float base[2] = {exponent_base(m[0], c), exponent_base(m[1], c)};
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        const float factor = exp2_of(c * m[half] - exponent_base(now[half], c));
-        m[half] = now[half];
-        l[half] *= factor;
-        for (int n = 0; n < N; n++) {
-            O[n][2 * half] *= factor;
-            O[n][2 * half + 1] *= factor;
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++) {
+            S[n][e] = exp2_of(c * S[n][e] - base[e / 2]);
+            l[e / 2] += S[n][e];
         }
-    }
+}
+
+template <class T, int N>
+__device__ inline void scores_pack(uint32_t (&A)[N / 2][4], const float (&S)[N][4])
+{
+#pragma unroll
+    for (int n = 0; n < N; n++)
+        for (int half = 0; half < 2; half++)
+            A[n / 2][n % 2 * 2 + half] = pack<T>(S[n][2 * half], S[n][2 * half + 1]);
 }
 
 /* left and right: the scores of keys 0-7 and 8-15. */

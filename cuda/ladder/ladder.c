@@ -10,6 +10,7 @@ static const char *const names[LADDER_STEPS] = {
     [LADDER_CP_ASYNC] = "03_cp_async",
     [LADDER_REGISTERS] = "04_registers",
     [LADDER_TWO_TILES] = "05_two_tiles",
+    [LADDER_OVERLAP] = "10_overlap",
 };
 
 const int ladder_step_count = LADDER_STEPS;

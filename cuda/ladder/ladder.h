@@ -44,6 +44,7 @@ enum ladder_step {
     LADDER_CP_ASYNC,
     LADDER_REGISTERS,
     LADDER_TWO_TILES,
+    LADDER_OVERLAP,
     LADDER_STEPS,
 };
 extern const int ladder_step_count; /* for callers that do not read this header */

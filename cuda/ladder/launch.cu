@@ -2,7 +2,7 @@
 #include "cuda/launch.h"
 
 static const struct step *const steps[LADDER_STEPS] = {
-    &step_mma, &step_ldmatrix, &step_cp_async, &step_registers, &step_two_tiles};
+    &step_mma, &step_ldmatrix, &step_cp_async, &step_registers, &step_two_tiles, &step_overlap};
 
 static const struct kernel *kernel_of(enum ladder_step step, enum dtype dtype, int head_dim)
 {
@@ -29,7 +29,7 @@ static enum status planes_together(int *planes, const struct step *step,
     const int64_t sharing = a->heads_q / a->heads_kv; /* planes with the same K and V */
     const int64_t fit = l2_bytes / 2 / plane_bytes * sharing;
     const int64_t all = (int64_t)a->batch * a->heads_q;
-    const bool many = step->longest_first && a->mask == MASK_CAUSAL && fit > 1;
+    const bool many = step->traits & LONGEST_FIRST && a->mask == MASK_CAUSAL && fit > 1;
     *planes = (int)(!many ? 1 : fit < all ? fit : all);
     return STATUS_OK;
 }
@@ -46,20 +46,23 @@ enum status ladder_launch(enum ladder_step step, const struct attention *a,
         return error->status;
 
     const struct kernel *kernel = kernel_of(step, a->dtype, a->head_dim);
-    struct work work = {*a, *t, 1};
-    work.a.block_q = kernel->block_q;
-    work.a.block_k = kernel->block_k;
-    if (planes_together(&work.planes_together, steps[step], a, error))
+    struct tma_work tma;
+    struct work *work = &tma.work; /* the address is that of either argument */
+    *work = {*a, *t, 1};
+    work->a.block_q = kernel->block_q;
+    work->a.block_k = kernel->block_k;
+    if (planes_together(&work->planes_together, steps[step], a, error) ||
+        (steps[step]->traits & COPY_ENGINE && tensor_maps(&tma, error)))
         return error->status;
     const struct launch_shape shape = {
         steps[step]->name,
-        {work.planes_together, launch_blocks(a->seqlen_q, kernel->block_q),
-         launch_blocks((int64_t)a->batch * a->heads_q, work.planes_together)},
+        {work->planes_together, launch_blocks(a->seqlen_q, kernel->block_q),
+         launch_blocks((int64_t)a->batch * a->heads_q, work->planes_together)},
         kernel->threads,
         kernel->shared_bytes};
     if (launch_prepare(kernel->function, &shape, error))
         return error->status;
-    void *arguments[] = {&work};
+    void *arguments[] = {&tma};
     CUDA_TRY(cudaLaunchKernel(kernel->function, launch_grid(&shape), dim3(kernel->threads),
                               arguments, (size_t)kernel->shared_bytes, (cudaStream_t)t->stream),
              error);

@@ -4,6 +4,7 @@
  * of 8 elements (16 bytes):
  *   plain<D>::at(row, chunk)      row * 2D + 16 chunk
  *   swizzled<D>::at(row, chunk)   row * 2D + 16 (chunk XOR row % 8)
+ *   boxes<ROWS>::at(row, chunk)   blocks of 64 columns, each of ROWS swizzled rows: see tma.h
  *   lane_offset<D, ORDER>()       of the lane's chunk of a swizzled tile of 16 x 16, for
  *                                 ldmatrix (ORDER: see there); + 32D n: n tiles down, ^ 32 n:
  *                                 n tiles to the right
@@ -35,6 +36,13 @@ template <int D> struct swizzled {
     __device__ static unsigned at(unsigned row, unsigned chunk)
     {
         return row * 2 * D + 16 * (chunk ^ row % 8);
+    }
+};
+
+template <int ROWS> struct boxes {
+    __device__ static unsigned at(unsigned row, unsigned chunk)
+    {
+        return chunk / 8 * (ROWS * 128) + swizzled<64>::at(row, chunk % 8);
     }
 };
 

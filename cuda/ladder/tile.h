@@ -5,6 +5,7 @@
  *   tile_load<LAYOUT, ROWS, D, THREADS>(tile, rows)         waits for the data
  *   tile_load_async<LAYOUT, ROWS, D, THREADS>(tile, rows)   cp.async; the caller commits
  *   tile_store<LAYOUT, D>(rows, tile, O)                    a warp, its 16 rows of O
+ *   tile_stage<LAYOUT, D, T>(tile, O)                       the same, as far as the tile
  *   lse_store(w, place, first, lse)                         a warp, its rows' LSE
  */
 #ifndef FLASHLAB_CUDA_LADDER_TILE_H
@@ -50,13 +51,10 @@ __device__ inline void tile_load_async(char *tile, const struct rows<T> &g)
     }
 }
 
-/* Through 16 rows of shared memory that are the warp's own: whole rows leave together. */
+/* O rounded, into 16 rows of shared memory that are the warp's own. */
 template <class LAYOUT, int D, class T>
-__device__ inline void tile_store(const struct rows<T> &g, char *tile,
-                                  const float (&O)[D / 8][4])
+__device__ inline void tile_stage(char *tile, const float (&O)[D / 8][4])
 {
-    constexpr int CHUNKS = D / CHUNK;
-    const int lane = lane_number();
     __syncwarp(); /* all lanes have read what lay there */
     const int first = lane_row(), col = lane_col();
 #pragma unroll
@@ -65,6 +63,16 @@ __device__ inline void tile_store(const struct rows<T> &g, char *tile,
             *(uint32_t *)(tile + LAYOUT::at(first + 8 * half, n) + 2 * col) =
                 pack<T>(O[n][2 * half], O[n][2 * half + 1]);
     __syncwarp();
+}
+
+/* Through shared memory: whole rows leave together. */
+template <class LAYOUT, int D, class T>
+__device__ inline void tile_store(const struct rows<T> &g, char *tile,
+                                  const float (&O)[D / 8][4])
+{
+    constexpr int CHUNKS = D / CHUNK;
+    const int lane = lane_number();
+    tile_stage<LAYOUT, D, T>(tile, O);
 #pragma unroll
     for (int i = 0; i < 16 * CHUNKS / 32; i++) {
         const int row = (lane + 32 * i) / CHUNKS, chunk = (lane + 32 * i) % CHUNKS;
