@@ -1,8 +1,7 @@
 /* Step 10: the softmax of one tile while the tensor cores work on the next.
  */
-#include "cuda/ladder/block_memory.h"
+#include "cuda/ladder/overlap.h"
 #include "cuda/ladder/step.h"
-#include "cuda/ladder/warpgroup_tile.h"
 
 /* LESS and MORE: registers a thread of the producer and of the consumers. */
 template <int D, int CONSUMERS, int BC, int PLACES, int LESS_, int MORE_>
@@ -17,60 +16,35 @@ __device__ inline void produce(const struct tma_work &w, const struct place &at,
 {
     struct turn t = {};
     queries_load(s, w, at);
-    for (int j = 0; j < Tc; j++) {
-        ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
-        ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
-        turn_next<X::PLACES>(t);
-    }
+    for (int j = 0; j < Tc; j++)
+        keys_load(s, t, w, at, j);
 }
 
 template <class T, class X>
 __device__ inline void consume(const struct tma_work &w, const struct place &at,
                                const struct block_memory<X> &s, int Tc, char *shared)
 {
-    constexpr int D = X::D, Bc = X::Bc;
-    const struct attention &a = w.work.a;
     const int group = warpgroup_number() - 1;
-    const int first = at.row + WARPGROUP_ROWS * group + 16 * (warp_number() % 4);
-    const float c = exponent_scale(a.scale);
+    const int group_first = at.row + WARPGROUP_ROWS * group;
+    const int first = group_first + 16 * (warp_number() % 4);
+    const int own = tiles_needed(w.work.a, group_first, WARPGROUP_ROWS);
     const uint64_t Q = tile_columns(s.Q + X::GROUP_BYTES * group);
-    float O[D / 8][4] = {}, S[Bc / 8][4], m[2] = {-INFINITY, -INFINITY}, l[2] = {}, factor[2];
-    uint32_t P[Bc / 16][4];
-    struct turn t = {};
-
-    mbarrier_wait(s.Q_full, 0);
-    if (Tc > 0) {
-        uint32_t K = ring_await(s.K, t);
-        wgmma_begin(S);
-        scores<T, X>(S, Q, K);
-        wgmma_wait<0>(S);
-        ring_release(s.K, t);
-        softmax_tile<X>(factor, S, m, l, a, first, 0, c);
-        scores_pack<T>(P, S);
-        for (int j = 1; j < Tc; j++) {
-            const struct turn before = t;
-            turn_next<X::PLACES>(t);
-            const uint32_t V = ring_await(s.V, before);
-            K = ring_await(s.K, t);
-            wgmma_begin(S, O, P);
-            scores<T, X>(S, Q, K);
-            add_product<T, X>(O, P, V);
-            wgmma_wait<1>(S);
-            ring_release(s.K, t);
-            softmax_tile<X>(factor, S, m, l, a, first, j, c);
-            registers_settle(S); /* the compiler would leave the exponentials for later */
-            wgmma_wait<0>(O, P);
-            ring_release(s.V, before);
-            rows_scale(O, factor);
-            scores_pack<T>(P, S);
+    struct rows_state<X> r = {
+        {}, {-INFINITY, -INFINITY},
+        {
         }
-        const uint32_t V = ring_await(s.V, t);
-        wgmma_begin(O, P);
-        add_product<T, X>(O, P, V);
-        wgmma_wait<0>(O, P);
+    };
+    uint32_t P[X::Bc / 16][4];
+    struct turn t = {};
+    mbarrier_wait(s.Q_full, 0);
+    if (own > 0) {
+        attend<T, X>(r, P, s, t, Q, w.work.a, first, own);
+        attend_end<T, X>(r, P, s, t);
     }
+    pass_over(s, t, own, Tc);
     named_barrier_sync(1 + group, WARPGROUP_THREADS); /* all have read Qi */
-    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l, c);
+    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, r.O, r.m, r.l);
+    output_wait();
 }
 
 template <class T, class X>
@@ -101,7 +75,7 @@ template <> struct chosen<64> : shape<64, 3, 128, 2, 32, 160> {
 };
 template <> struct chosen<128> : shape<128, 2, 128, 2, 24, 240> {
 };
-template <> struct chosen<256> : shape<256, 2, 80, 2, 24, 240> {
+template <> struct chosen<256> : shape<256, 2, 64, 2, 24, 240> {
 };
 
 template <class T, int D> static struct kernel kernel_of()

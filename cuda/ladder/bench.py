@@ -47,7 +47,7 @@ class Tensor(ctypes.Structure):
 
 class Tensors(ctypes.Structure):
     _fields_ = [(name, Tensor) for name in "QKVO"] + [
-        ("LSE", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
+        ("LSE", ctypes.c_void_p), ("taken", ctypes.c_void_p), ("stream", ctypes.c_void_p)]
 
 
 class Error(ctypes.Structure):
@@ -64,6 +64,7 @@ class Shape:
             torch.randn(self.batch, self.heads, seqlen, head_dim, device="cuda",
                         dtype=torch.bfloat16) for _ in range(4))
         self.lse = torch.empty(self.batch, self.heads, seqlen, device="cuda")
+        self.taken = torch.zeros(2, device="cuda", dtype=torch.int32)
         self.flops = 4.0 * seqlen * seqlen * head_dim * self.heads * self.batch
         self.flops *= 0.5 if causal else 1.0
 
@@ -76,7 +77,8 @@ class Shape:
         def view(x):
             return Tensor(x.data_ptr(), x.stride(0), x.stride(1), x.stride(2))
         return Tensors(view(self.q), view(self.k), view(self.v), view(self.o),
-                       self.lse.data_ptr(), torch.cuda.current_stream().cuda_stream)
+                       self.lse.data_ptr(), self.taken.data_ptr(),
+                       torch.cuda.current_stream().cuda_stream)
 
     def largest_error(self, o):
         """Against float64, of the last plane."""

@@ -11,6 +11,9 @@ static const char *const names[LADDER_STEPS] = {
     [LADDER_REGISTERS] = "04_registers",
     [LADDER_TWO_TILES] = "05_two_tiles",
     [LADDER_OVERLAP] = "10_overlap",
+    [LADDER_PERSISTENT] = "11_persistent",
+    [LADDER_EXP2] = "12_exp2",
+    [LADDER_RESCALE] = "13_rescale",
 };
 
 const int ladder_step_count = LADDER_STEPS;
@@ -77,6 +80,10 @@ enum status ladder_check(enum ladder_step step, const struct attention *a,
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "%s: the address of LSE is %p: it must be a multiple of 4, not 0",
                          name, (void *)t->LSE);
+    if (step >= LADDER_PERSISTENT && (!t->taken || (uintptr_t)t->taken % sizeof *t->taken != 0))
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "%s: the address of taken is %p: it must be a multiple of 4, not 0",
+                         name, (void *)t->taken);
     return STATUS_OK;
 }
 

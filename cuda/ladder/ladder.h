@@ -34,8 +34,10 @@ struct ladder_tensor {
 /* Not owned. */
 struct ladder_tensors {
     struct ladder_tensor Q, K, V, O;
-    float *LSE;   /* (batch, heads_q, seqlen_q), without gaps */
-    void *stream; /* a cudaStream_t; NULL: the default stream */
+    float *LSE;      /* (batch, heads_q, seqlen_q), without gaps */
+    uint32_t *taken; /* two words on the device, 0 before and after; not shared by launches that
+                        may overlap. Steps before 11 do without */
+    void *stream;    /* a cudaStream_t; NULL: the default stream */
 };
 
 enum ladder_step {
@@ -45,6 +47,9 @@ enum ladder_step {
     LADDER_REGISTERS,
     LADDER_TWO_TILES,
     LADDER_OVERLAP,
+    LADDER_PERSISTENT,
+    LADDER_EXP2,
+    LADDER_RESCALE,
     LADDER_STEPS,
 };
 extern const int ladder_step_count; /* for callers that do not read this header */

@@ -2,7 +2,8 @@
 #include "cuda/launch.h"
 
 static const struct step *const steps[LADDER_STEPS] = {
-    &step_mma, &step_ldmatrix, &step_cp_async, &step_registers, &step_two_tiles, &step_overlap};
+    &step_mma,     &step_ldmatrix,   &step_cp_async, &step_registers, &step_two_tiles,
+    &step_overlap, &step_persistent, &step_exp2,     &step_rescale};
 
 static const struct kernel *kernel_of(enum ladder_step step, enum dtype dtype, int head_dim)
 {
@@ -54,12 +55,19 @@ enum status ladder_launch(enum ladder_step step, const struct attention *a,
     if (planes_together(&work->planes_together, steps[step], a, error) ||
         (steps[step]->traits & COPY_ENGINE && tensor_maps(&tma, error)))
         return error->status;
-    const struct launch_shape shape = {
+    struct launch_shape shape = {
         steps[step]->name,
         {work->planes_together, launch_blocks(a->seqlen_q, kernel->block_q),
          launch_blocks((int64_t)a->batch * a->heads_q, work->planes_together)},
         kernel->threads,
         kernel->shared_bytes};
+    if (steps[step]->traits & PERSISTENT) {
+        int sms = 0;
+        CUDA_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), error);
+        const int64_t items = shape.grid[0] * shape.grid[1] * shape.grid[2];
+        shape.grid[0] = items < sms ? items : sms;
+        shape.grid[1] = shape.grid[2] = 1;
+    }
     if (launch_prepare(kernel->function, &shape, error))
         return error->status;
     void *arguments[] = {&tma};

@@ -43,11 +43,41 @@ __device__ inline struct place place_longest_first(const struct work &w)
     return place_of(w, (int)(gridDim.y - 1 - blockIdx.y));
 }
 
+/* The places of all blocks, numbered in the order of place_longest_first(), for blocks that go
+ * through more than one. */
+__device__ inline int tiles_of_queries(const struct work &w)
+{
+    return (w.a.seqlen_q + w.a.block_q - 1) / w.a.block_q;
+}
+
+__device__ inline int place_count(const struct work &w)
+{
+    return w.a.batch * w.a.heads_q * tiles_of_queries(w);
+}
+
+__device__ inline struct place place_number(const struct work &w, int n)
+{
+    const int planes = w.a.batch * w.a.heads_q, tiles = tiles_of_queries(w);
+    const int before = n / (w.planes_together * tiles) * w.planes_together;
+    const int together = min(w.planes_together, planes - before);
+    const int rest = n - before * tiles, plane = before + rest % together;
+    const int batch = plane / w.a.heads_q, head_q = plane % w.a.heads_q;
+    return {plane, batch, head_q, head_q / (w.a.heads_q / w.a.heads_kv),
+            (tiles - 1 - rest / together) * w.a.block_q};
+}
+
 /* True if the query sees all of the keys before end; written so that nothing is kept for it. */
 __device__ inline bool sees_all(const struct attention &a, int row, int end)
 {
     return end <= a.seqlen_k &&
            (a.mask != MASK_CAUSAL || end <= row + 1 + a.seqlen_k - a.seqlen_q);
+}
+
+/* How many tiles of keys the queries first .. first + count - 1 need. */
+__device__ inline int tiles_needed(const struct attention &a, int first, int count)
+{
+    const int last = min(first + count, a.seqlen_q) - 1;
+    return last < first ? 0 : (visible_keys(a, last) + a.block_k - 1) / a.block_k;
 }
 
 /* Rows in HBM, stride elements apart. */

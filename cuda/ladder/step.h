@@ -40,6 +40,7 @@ enum { DTYPES_16 = 2, HEAD_DIMS = 3 };
 enum step_traits {
     LONGEST_FIRST = 1, /* see place.h */
     COPY_ENGINE = 2,   /* gets a struct tma_work */
+    PERSISTENT = 4,    /* a block an SM, which goes through the places itself */
 };
 
 struct step {
@@ -57,7 +58,7 @@ struct step {
           kernel_of<__nv_bfloat16, 256>()}}};
 
 extern const struct step step_mma, step_ldmatrix, step_cp_async, step_registers, step_two_tiles,
-    step_overlap;
+    step_overlap, step_persistent, step_exp2, step_rescale;
 
 /* The maps of the step's tensors; fails if the copy engine cannot take their strides. */
 enum status tensor_maps(struct tma_work *work, struct error *error);

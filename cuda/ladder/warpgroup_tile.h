@@ -42,7 +42,7 @@ __device__ inline void add_product(float (&O)[X::D / 8][4], const uint32_t (&P)[
 }
 
 template <class X>
-__device__ inline void softmax_tile(float (&factor)[2], float (&S)[X::Bc / 8][4], float (&m)[2],
+__device__ inline bool softmax_tile(float (&factor)[2], float (&S)[X::Bc / 8][4], float (&m)[2],
                                     float (&l)[2], const struct attention &a, int first, int j,
                                     float c)
 {
@@ -55,29 +55,41 @@ __device__ inline void softmax_tile(float (&factor)[2], float (&S)[X::Bc / 8][4]
                              visible_keys(a, row + 8) - j * X::Bc};
         scores_mask(S, seen);
     }
-    scores_max(now, S, m);
-    softmax_factor(factor, m, l, now, c);
-    softmax_exp(S, l, m, c);
+    bool moved = scores_max(now, S, m);
+    if (X::SLACK > 0)
+        moved = maxima_keep(now, m, X::SLACK / c);
+    moved = __any_sync(0xffffffff, moved);
+    if (moved)
+        softmax_factor(factor, m, l, now, c);
+    softmax_exp<X::SOFTWARE>(S, l, m, c);
+    return moved;
 }
 
 template <class T, class X>
 __device__ inline void output_store(const struct tma_work &w, const struct place &at, int first,
                                     char *tile, float (&O)[X::D / 8][4], const float (&m)[2],
-                                    const float (&l)[2], float c)
+                                    const float (&l)[2])
 {
     constexpr int WARP_ROWS = 16;
     float lse[1][2];
     char *part = tile + 2 * X::D * WARP_ROWS * (warp_number() % 4);
-    softmax_finish(lse[0], O, m, l, c);
+    softmax_finish(lse[0], O, m, l, exponent_scale(w.work.a.scale));
     tile_stage<boxes<WARP_ROWS>, X::D, T>(part, O);
     tma_fence();
     __syncwarp();
     if (lane_number() == 0) {
         tma_store(&w.O, shared_address(part), first, at.head_q, at.batch);
         tma_store_commit();
-        tma_store_wait();
     }
     lse_store(w.work, at, first, lse);
+}
+
+/* Until the warp's part of the tile has been read, and may be written again. */
+__device__ inline void output_wait()
+{
+    if (lane_number() == 0)
+        tma_store_wait();
+    __syncwarp();
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 static const char *const layout_names[LAYOUT_COUNT] = {"heads first", "rows first",
                                                        "heads first with gaps"};
-static const char *const array_names[RUN_ARRAYS] = {"Q", "K", "V", "O", "LSE"};
+static const char *const array_names[RUN_ARRAYS] = {"Q", "K", "V", "taken", "O", "LSE"};
 
 const char *ladder_run_text(const struct ladder_run *run)
 {
@@ -106,15 +106,18 @@ static enum status open_tensor(struct ladder_run *run, int which, struct ladder_
 enum status ladder_run_open(struct ladder_run *run, struct error *error)
 {
     const struct attention *a = &run->p.a;
-    struct guarded *lse = &run->array[RUN_LSE];
+    struct guarded *lse = &run->array[RUN_LSE], *taken = &run->array[RUN_TAKEN];
     if (open_tensor(run, RUN_Q, &run->t.Q, a->heads_q, a->seqlen_q, run->p.q, error) ||
         open_tensor(run, RUN_K, &run->t.K, a->heads_kv, a->seqlen_k, run->p.k, error) ||
         open_tensor(run, RUN_V, &run->t.V, a->heads_kv, a->seqlen_k, run->p.v, error) ||
         open_tensor(run, RUN_O, &run->t.O, a->heads_q, a->seqlen_q, NULL, error) ||
-        guarded_open(lse, "LSE", count_lse(a) * sizeof(float), error))
+        guarded_open(lse, "LSE", count_lse(a) * sizeof(float), error) ||
+        guarded_open(taken, "taken", 2 * sizeof(uint32_t), error))
         return error->status;
     run->t.LSE = (float *)(lse->device + GUARD_BYTES);
-    return STATUS_OK;
+    run->t.taken = (uint32_t *)(taken->device + GUARD_BYTES);
+    memset(taken->host + GUARD_BYTES, 0, taken->bytes);
+    return guarded_upload(taken, error);
 }
 
 void ladder_run_close(struct ladder_run *run)
@@ -195,7 +198,7 @@ static size_t first_written(const struct ladder_run *run, int which)
 
 bool ladder_run_damage(const struct ladder_run *run, char *text, struct error *error)
 {
-    for (int i = RUN_Q; i <= RUN_V; i++)
+    for (int i = RUN_Q; i <= RUN_TAKEN; i++)
         if (input_changed(&run->array[i], error)) {
             snprintf(text, 128, "input %s has changed", array_names[i]);
             return true;

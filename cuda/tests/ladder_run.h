@@ -36,7 +36,7 @@ struct guarded {
     unsigned char *host, *device;
 };
 
-enum { RUN_Q, RUN_K, RUN_V, RUN_O, RUN_LSE, RUN_ARRAYS };
+enum { RUN_Q, RUN_K, RUN_V, RUN_TAKEN, RUN_O, RUN_LSE, RUN_ARRAYS };
 
 struct ladder_run {
     struct problem p; /* owned by the test */
