@@ -38,8 +38,8 @@ CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 CUDA_LADDER := $(wildcard cuda/ladder/*.cu)
-# Steps that use wgmma: for Hopper only, whatever CUDA_ARCH says.
-CUDA_HOPPER := $(wildcard cuda/ladder/0[7-9]_*.cu cuda/ladder/1[0-9]_*.cu)
+# Steps that use TMA or wgmma: for Hopper only, whatever CUDA_ARCH says.
+CUDA_HOPPER := $(wildcard cuda/ladder/0[6-9]_*.cu cuda/ladder/1[0-9]_*.cu)
 LADDER_LIBRARY := $(BUILD)/libflashlab_ladder.so
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu \
              cuda/lessons/*.cu cuda/tests/*.cu)
