@@ -278,6 +278,8 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(call object,$(TEST_COMMON_SOURCES) $(
                   $(CPU_LIBRARY) $(LIBRARY)
 	$(link) $(CMOCKA_LIBS) -o $@
 
+$(BUILD)/tests/test_ladder_check: $(call object,cuda/ladder/ladder.c)
+
 $(BUILD)/bench/%: $(BUILD)/obj/sim/bench/%.o $(LIBRARY)
 	$(link) -o $@
 

@@ -38,8 +38,9 @@ CUDA_SHARED := $(BUILD)/libflashlab_cuda.so
 CUDA_LIBRARY := $(BUILD)/libflashlab_cuda.a
 cuda_object = $(patsubst %,$(BUILD)/obj/%.o,$(basename $(1)))
 CUDA_LADDER := $(wildcard cuda/ladder/*.cu)
-# Steps that use TMA or wgmma: for Hopper only, whatever CUDA_ARCH says.
+# Steps that use TMA: for Hopper only, whatever CUDA_ARCH says. From 07 on they use wgmma.
 CUDA_HOPPER := $(wildcard cuda/ladder/0[6-9]_*.cu cuda/ladder/1[0-9]_*.cu)
+CUDA_WARPGROUP := $(filter-out cuda/ladder/06_%,$(CUDA_HOPPER))
 LADDER_LIBRARY := $(BUILD)/libflashlab_ladder.so
 FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu \
              cuda/lessons/*.cu cuda/tests/*.cu)
@@ -210,11 +211,13 @@ $(CUDA_CHECKS): $(BUILD)/cuda/%: $(CUDA_KERNELS) $(wildcard cuda/*.h) $(BUILD)/n
 	    { cat $@.log; exit 1; }
 	@mv $@.log $@
 
+ladder_files = $(filter-out $(if $(filter-out sm_90a,$(1)),$(CUDA_HOPPER)),$(wildcard cuda/ladder/[0-9]*.cu))
 $(LADDER_CHECKS): $(BUILD)/cuda/ladder/%: $(CUDA_LADDER) $(wildcard cuda/ladder/*.h cuda/*.h) \
                                           $(BUILD)/nvcc_flags cuda/check_kernels.sh
 	@mkdir -p $(@D)
 	@echo "  CHECK ladder/$*"
-	@cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" $* $(wildcard cuda/ladder/[0-9]*.cu) >$@.log 2>&1 || \
+	@WARPGROUP_FILES="$(CUDA_WARPGROUP)" cuda/check_kernels.sh "$(NVCC) $(NVCCFLAGS)" $* \
+	    $(call ladder_files,$*) >$@.log 2>&1 || \
 	    { cat $@.log; exit 1; }
 	@mv $@.log $@
 

@@ -2,7 +2,10 @@
 
 #include <stddef.h>
 
-enum { ALIGN_BYTES = 16, ALIGN_ELEMENTS = 8, OLDEST_MAJOR = 8 };
+enum { ALIGN_BYTES = 16, ALIGN_ELEMENTS = 8, OLDEST_MAJOR = 8, HOPPER_MAJOR = 9 };
+
+/* CUDA Driver API, cuTensorMapEncodeTiled: strides are less than 2^40 bytes. */
+static const int64_t copy_engine_elements = (int64_t)1 << 39;
 
 static const char *const names[LADDER_STEPS] = {
     [LADDER_MMA] = "01_mma",
@@ -27,6 +30,11 @@ const char *ladder_name(enum ladder_step step)
     return names[step];
 }
 
+bool ladder_needs_hopper(enum ladder_step step)
+{
+    return step > LADDER_TWO_TILES;
+}
+
 static enum status check_problem(const char *name, const struct attention *a,
                                  struct error *error)
 {
@@ -49,24 +57,34 @@ static enum status check_problem(const char *name, const struct attention *a,
     return STATUS_OK;
 }
 
-static enum status check_tensor(const char *name, const char *tensor,
+static enum status check_stride(enum ladder_step step, const char *tensor, const char *stride,
+                                int64_t elements, struct error *error)
+{
+    if (elements < 0 || elements % ALIGN_ELEMENTS != 0)
+        return error_set(
+            error, STATUS_BAD_ARGUMENT,
+            "%s: the %s stride of %s is %lld elements: it must be a multiple of %d, at least 0",
+            names[step], stride, tensor, (long long)elements, ALIGN_ELEMENTS);
+    if (ladder_needs_hopper(step) && elements >= copy_engine_elements)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "%s: the %s stride of %s is %lld elements: the copy engine takes less "
+                         "than %lld; %s takes any",
+                         names[step], stride, tensor, (long long)elements,
+                         (long long)copy_engine_elements, names[LADDER_TWO_TILES]);
+    return STATUS_OK;
+}
+
+static enum status check_tensor(enum ladder_step step, const char *tensor,
                                 const struct ladder_tensor *t, struct error *error)
 {
-    const struct {
-        const char *name;
-        int64_t elements;
-    } strides[] = {{"batch", t->batch}, {"head", t->head}, {"row", t->row}};
     if (!t->at || (uintptr_t)t->at % ALIGN_BYTES != 0)
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "%s: the address of %s is %p: it must be a multiple of %d, not 0",
-                         name, tensor, t->at, ALIGN_BYTES);
-    for (size_t i = 0; i < sizeof strides / sizeof strides[0]; i++)
-        if (strides[i].elements < 0 || strides[i].elements % ALIGN_ELEMENTS != 0)
-            return error_set(
-                error, STATUS_BAD_ARGUMENT,
-                "%s: the %s stride of %s is %lld elements: it must be a multiple of "
-                "%d, at least 0",
-                name, strides[i].name, tensor, (long long)strides[i].elements, ALIGN_ELEMENTS);
+                         names[step], tensor, t->at, ALIGN_BYTES);
+    if (check_stride(step, tensor, "batch", t->batch, error) ||
+        check_stride(step, tensor, "head", t->head, error) ||
+        check_stride(step, tensor, "row", t->row, error))
+        return error->status;
     return STATUS_OK;
 }
 
@@ -75,10 +93,10 @@ enum status ladder_check(enum ladder_step step, const struct attention *a,
 {
     const char *name = names[step];
     struct attention tiled = *a;
-    ladder_tile(&tiled.block_q, &tiled.block_k, step, a->head_dim);
+    tiled.block_q = tiled.block_k = 1; /* the step brings its own, which fit */
     if (check_problem(name, a, error) || attention_check(&tiled, error) ||
-        check_tensor(name, "Q", &t->Q, error) || check_tensor(name, "K", &t->K, error) ||
-        check_tensor(name, "V", &t->V, error) || check_tensor(name, "O", &t->O, error))
+        check_tensor(step, "Q", &t->Q, error) || check_tensor(step, "K", &t->K, error) ||
+        check_tensor(step, "V", &t->V, error) || check_tensor(step, "O", &t->O, error))
         return error->status;
     if (!t->LSE || (uintptr_t)t->LSE % sizeof(float) != 0)
         return error_set(error, STATUS_BAD_ARGUMENT,
@@ -94,10 +112,15 @@ enum status ladder_check(enum ladder_step step, const struct attention *a,
 enum status ladder_check_gpu(enum ladder_step step, const char *gpu, int major, int minor,
                              struct error *error)
 {
-    if (major >= OLDEST_MAJOR)
-        return STATUS_OK;
-    return error_set(error, STATUS_BAD_ARGUMENT,
-                     "%s has compute capability %d.%d: %s needs %d.0 or later; flash2 of "
-                     "cuda/kernels works there, in f32",
-                     gpu, major, minor, names[step], OLDEST_MAJOR);
+    if (major < OLDEST_MAJOR)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "%s has compute capability %d.%d: %s needs %s; flash2 of cuda/kernels "
+                         "works there, in f32",
+                         gpu, major, minor, names[step],
+                         ladder_needs_hopper(step) ? "9.0" : "8.0 or later");
+    if (ladder_needs_hopper(step) && (major != HOPPER_MAJOR || minor != 0))
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "%s has compute capability %d.%d: %s needs 9.0; %s works there", gpu,
+                         major, minor, names[step], names[LADDER_TWO_TILES]);
+    return STATUS_OK;
 }

@@ -14,6 +14,7 @@
 #ifndef FLASHLAB_CUDA_LADDER_H
 #define FLASHLAB_CUDA_LADDER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda/problem.h"
@@ -25,7 +26,8 @@ extern "C" {
 /* A tensor (batch, heads, seqlen, head_dim) of 16-bit elements on the device. The elements of a
  * row are neighbours; the strides, in elements, are those of the other dimensions, so that
  * (batch, seqlen, heads, head_dim) is the same tensor with other strides. The address is a
- * multiple of 16 bytes, each stride a multiple of 8 elements. */
+ * multiple of 16 bytes, each stride a multiple of 8 elements; for the copy engine, fewer than
+ * 2^39. */
 struct ladder_tensor {
     void *at;
     int64_t batch, head, row;
@@ -61,12 +63,16 @@ extern const int ladder_step_count; /* for callers that do not read this header 
 /* "01_mma" ... : the name of the file. */
 const char *ladder_name(enum ladder_step step);
 
+/* True for the steps that move tiles by the copy engine. They are compiled for compute
+ * capability 9.0 only: their instructions run on no other GPU. */
+bool ladder_needs_hopper(enum ladder_step step);
+
 /* Puts one run of the step on the stream and returns. Without a launch, with a message that
  * names the argument, its value and what is allowed, if the step cannot do it. */
 enum status ladder_launch(enum ladder_step step, const struct attention *a,
                           const struct ladder_tensors *t, struct error *error);
 
-/* What ladder_launch() checks before it asks for the device. */
+/* What ladder_launch() checks before it asks for the device: needs none. */
 enum status ladder_check(enum ladder_step step, const struct attention *a,
                          const struct ladder_tensors *t, struct error *error);
 

@@ -126,25 +126,12 @@ static void test_tensors(void **state)
     close_run(&run);
 }
 
-static void test_old_gpu(void **state)
-{
-    struct error error;
-    (void)state;
-    for (enum ladder_step step = 0; step < LADDER_STEPS; step++) {
-        assert_int_equal(ladder_check_gpu(step, "Tesla T4", 7, 5, &error), STATUS_BAD_ARGUMENT);
-        assert_non_null(strstr(error.text, "Tesla T4 has compute capability 7.5"));
-        assert_non_null(strstr(error.text, "needs 8.0 or later"));
-        assert_int_equal(ladder_check_gpu(step, "A100", 8, 0, &error), STATUS_OK);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_problem),
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_tensors),
-        cmocka_unit_test(test_old_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
