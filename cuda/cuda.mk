@@ -94,7 +94,7 @@ LADDER_OBJECTS := $(call cuda_object,$(CUDA_LADDER) cuda/ladder/ladder.c)
 $(LADDER_LIBRARY): $(LADDER_OBJECTS) $(call cuda_object,cuda/launch.cu cuda/error.c) $(CUDA_CORE)
 	@mkdir -p $(@D); echo "  LD $@"; $(CC) $(ALL_CFLAGS) -shared $(filter %.o,$^) $(CUDA_LIBS) -lm -o $@
 
-$(call cuda_object,$(CUDA_HOPPER)): override CUDA_ARCH = sm_90a
+$(call cuda_object,$(CUDA_HOPPER) cuda/tests/ladder_hopper_kernels.cu): override CUDA_ARCH = sm_90a
 
 $(BUILD)/nvcc_flags: export FLAGS_NOW = $(NVCC) $(NVCCFLAGS) $(CUDA_GENCODE) $(CUDA_TRACE_GENCODE) $(CUDA_CXXFLAGS)
 $(BUILD)/nvcc_flags: FORCE
@@ -128,8 +128,9 @@ $(BUILD)/cuda/%: $(BUILD)/obj/cuda/tests/%.o $(CUDA_TEST_COMMON) $(CUDA_LIBRARY)
 	@echo "  LD $@"
 	@$(CC) $(ALL_CFLAGS) $^ $(ALL_LIBS) $(CMOCKA_LIBS) $(CUDA_LIBS) $(EXTRA_LIBS) -o $@
 
-$(BUILD)/cuda/test_ladder $(BUILD)/cuda/test_ladder_counters $(BUILD)/cuda/test_ladder_refusals: \
+$(foreach name,ladder ladder_counters ladder_hopper ladder_refusals,$(BUILD)/cuda/test_$(name)): \
     $(LADDER_OBJECTS) $(call cuda_object,cuda/tests/ladder_run.c)
+$(BUILD)/cuda/test_ladder_hopper: $(call cuda_object,cuda/tests/ladder_hopper_kernels.cu)
 $(BUILD)/cuda/test_ladder_helpers: $(call cuda_object,cuda/tests/ladder_helper_kernels.cu)
 $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_rates: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
@@ -165,15 +166,18 @@ gpu-sanitize: $(BUILD)/cuda/test_results $(BUILD)/cuda/test_ladder $(BUILD)/cuda
 	else echo "gpu-sanitize: skipped; nothing was tested"; fi
 
 BENCH_CSV ?= $(BUILD)/cuda/times.csv
-gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kernels beside copy bandwidth and cuBLAS
-	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV); \
+gpu-bench: $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_info ## time the CUDA kernels beside copy bandwidth and cuBLAS, then the ladder
+	@if $(BUILD)/cuda/gpu_info >/dev/null; then $< $(BENCH_CSV) && $(MAKE) --no-print-directory ladder-bench; \
 	else $(BUILD)/cuda/gpu_info; echo "gpu-bench: skipped; nothing was timed"; fi
 
+# The ladder is compiled only if it will be timed. LADDER_BENCH: options of bench.py, "--kernels 05,10".
 LADDER_JSON ?= $(BUILD)/cuda/ladder.json
-ladder-bench: $(LADDER_LIBRARY) $(BUILD)/cuda/gpu_info ## time the ladder beside PyTorch's attention and cuBLAS
+LADDER_BENCH ?=
+ladder-bench: $(BUILD)/cuda/gpu_info ## time the ladder beside PyTorch's attention and cuBLAS
 	@if ! $(BUILD)/cuda/gpu_info >/dev/null; then $(BUILD)/cuda/gpu_info; echo "ladder-bench: skipped; nothing was timed"; \
-	elif ! python3 -c 'import torch' 2>/dev/null; then echo "ladder-bench: skipped, python3 has no torch; nothing was timed"; \
-	else python3 cuda/ladder/bench.py $< --json $(LADDER_JSON); fi
+	elif ! python3 -c 'import torch' 2>/dev/null; then echo "ladder-bench: skipped, python3 has no torch; the ladder was not timed"; \
+	else $(MAKE) --no-print-directory $(LADDER_LIBRARY) && \
+	    python3 cuda/ladder/bench.py $(LADDER_LIBRARY) --json $(LADDER_JSON) $(LADDER_BENCH); fi
 
 gpu-basic: $(BUILD)/cuda/gpu_basic ## print counters and times of vector add, matmuls and softmaxes, for cuda/results/*_basic.csv
 	@$<

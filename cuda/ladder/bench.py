@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
 """Times the steps of the ladder beside PyTorch's attention and cuBLAS, in one process.
 
-usage: bench.py LIBRARY [--json FILE] [--rounds N]
+usage: bench.py LIBRARY [--json FILE] [--rounds N] [--kernels 05,10] [--head-dims 64,128]
+                [--seqlens 1024,4096]
 
-LIBRARY is libflashlab_ladder.so. Candidates take turns, a launch each, so that all see the same
-clocks; a line is the median of the rounds. The shapes are those of the FlashAttention papers:
-batch * N = 16384, heads * d = 2048, 4 N^2 d FLOPs a head, half of them with a causal mask; random
-normal inputs, four tensors of 64 MiB, more than L2 holds. Twice the same kernel gives the noise.
+LIBRARY is libflashlab_ladder.so. Candidates take turns, a launch each, in another order every
+round, so that all see the same clocks: what ran before decides what power is left. A line is the
+median of the rounds; candidates that take four times as long as the fastest run in a quarter of
+them. The shapes are those of the FlashAttention papers: batch * N = 16384, heads * d = 2048,
+4 N^2 d FLOPs a head, half of them with a causal mask; random normal inputs, four tensors of 64 MiB,
+more than L2 holds. Twice the same kernel, the last one chosen, gives the noise.
+
+--kernels chooses steps by how their names begin. PyTorch's kernels always run.
 """
 
 import argparse
 import ctypes
 import datetime
+import functools
 import json
 import math
+import random
 import statistics
 import subprocess
 import sys
@@ -27,6 +34,7 @@ except ImportError:
 TOKENS, HIDDEN = 16384, 2048
 HEAD_DIMS, SEQLENS = (64, 128, 256), (1024, 4096, 16384)
 WARMUP = 3
+SLOW, SLOW_EVERY = 4, 4  # times the fastest; rounds
 DTYPE_BF16 = 2  # enum dtype
 MASK_NONE, MASK_CAUSAL = 0, 1  # enum mask
 
@@ -80,13 +88,17 @@ class Shape:
                        self.lse.data_ptr(), self.taken.data_ptr(),
                        torch.cuda.current_stream().cuda_stream)
 
-    def largest_error(self, o):
-        """Against float64, of the last plane."""
+    @functools.cached_property
+    def exact(self):
+        """O of the last plane, in float64."""
         q, k, v = (x[-1, -1].double() for x in (self.q, self.k, self.v))
         s = q @ k.T / math.sqrt(self.d)
         if self.causal:
             s.masked_fill_(torch.ones_like(s, dtype=torch.bool).triu(1), -math.inf)
-        return (torch.softmax(s, 1) @ v - o[-1, -1].double()).abs().max().item()
+        return torch.softmax(s, 1) @ v
+
+    def largest_error(self, o):
+        return (self.exact - o[-1, -1].double()).abs().max().item()
 
 
 def pytorch(backend):
@@ -112,21 +124,29 @@ def ladder(library, step):
     return launcher
 
 
+def time_round(launches, names):
+    """Milliseconds of one launch of each, in that order."""
+    events = {name: [torch.cuda.Event(enable_timing=True) for _ in range(2)] for name in names}
+    for name in names:
+        events[name][0].record()
+        launches[name]()
+        events[name][1].record()
+    torch.cuda.synchronize()
+    return {name: begin.elapsed_time(end) for name, (begin, end) in events.items()}
+
+
 def time_in_turns(launches, rounds):
-    """Milliseconds of each launch, [rounds] a name."""
+    """Milliseconds of each launch, by name."""
+    for _ in range(WARMUP):
+        warm = time_round(launches, list(launches))
+    slow = {name for name, ms in warm.items() if ms > SLOW * min(warm.values())}
     times = {name: [] for name in launches}
-    for i in range(WARMUP + rounds):
-        events = {}
-        for name, launch in launches.items():
-            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            begin.record()
-            launch()
-            end.record()
-            events[name] = begin, end
-        torch.cuda.synchronize()
-        if i >= WARMUP:
-            for name, (begin, end) in events.items():
-                times[name].append(begin.elapsed_time(end))
+    order = random.Random(1)
+    for i in range(rounds):
+        names = [name for name in launches if name not in slow or i % SLOW_EVERY == 0]
+        order.shuffle(names)
+        for name, ms in time_round(launches, names).items():
+            times[name].append(ms)
     return times
 
 
@@ -137,23 +157,36 @@ def cublas_tflops(rounds):
     return round(2.0 * n ** 3 / statistics.median(times) / 1e9, 1)
 
 
-def candidates_of(library):
+def steps_of(library, wanted):
+    """Names of the steps that begin with one of wanted, all if it is empty, with their numbers."""
     library.ladder_name.restype = ctypes.c_char_p
-    steps = ctypes.c_int.in_dll(library, "ladder_step_count").value
-    names = [library.ladder_name(step).decode() for step in range(steps)]
-    found = {name: ladder(library, step) for step, name in enumerate(names)}
-    found[names[-1] + " again"] = ladder(library, steps - 1)
+    count = ctypes.c_int.in_dll(library, "ladder_step_count").value
+    names = {library.ladder_name(step).decode(): step for step in range(count)}
+    for start in wanted:
+        if not any(name.startswith(start) for name in names):
+            sys.exit(f"bench.py: --kernels {start}: no step begins so: {', '.join(names)}")
+    return {name: step for name, step in names.items()
+            if not wanted or name.startswith(tuple(wanted))}
+
+
+def candidates_of(library, wanted):
+    steps = steps_of(library, wanted)
+    found = {name: ladder(library, step) for name, step in steps.items()}
+    last = list(steps)[-1]
+    found[last + " again"] = found[last]
     found["PyTorch FA2"] = pytorch(SDPBackend.FLASH_ATTENTION)
     found["PyTorch cuDNN"] = pytorch(SDPBackend.CUDNN_ATTENTION)
     return found
 
 
-def machine():
+def machine(options):
+    chosen = [f"--{name.replace('_', '-')} {','.join(map(str, value))}"
+              for name, value in vars(options).items() if isinstance(value, list) and value]
     driver = subprocess.run(["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"],
                             capture_output=True, text=True, check=False).stdout.split("\n")[0]
     return {"gpu": torch.cuda.get_device_name(), "driver": driver, "torch": torch.__version__,
             "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version(),
-            "date": datetime.date.today().isoformat(), "command": "make ladder-bench"}
+            "date": datetime.date.today().isoformat(), "command": " ".join(["bench.py", *chosen]) if chosen else "make gpu-bench"}
 
 
 def bench_shape(candidates, shape, rounds):
@@ -183,24 +216,48 @@ def text_of(result):
     return f'{head[:-1]},\n "rows": [\n  {rows}\n]}}\n'
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("launchers", help="the shared library that `make ladder` builds")
-    parser.add_argument("--json")
-    parser.add_argument("--rounds", type=int, default=21)
+def numbers_of(allowed):
+    """A parser of comma-separated numbers, each one of those allowed."""
+    def parse(text):
+        try:
+            numbers = [int(part) for part in text.split(",")]
+        except ValueError:
+            numbers = []
+        if not numbers or not set(numbers) <= set(allowed):
+            raise argparse.ArgumentTypeError(
+                f"{text}: must be some of {', '.join(map(str, allowed))}, separated by commas")
+        return numbers
+    return parse
+
+
+def options_of():
+    parser = argparse.ArgumentParser(prog="bench.py", description=__doc__.split("\n")[0])
+    parser.add_argument("library", help="libflashlab_ladder.so, which `make ladder` builds")
+    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=60, metavar="N")
+    parser.add_argument("--kernels", type=lambda text: text.split(","), default=[],
+                        metavar="05,10", help="steps whose names begin so (default: all)")
+    parser.add_argument("--head-dims", type=numbers_of(HEAD_DIMS), default=[], metavar="64,128")
+    parser.add_argument("--seqlens", type=numbers_of(SEQLENS), default=[], metavar="1024,4096")
     options = parser.parse_args()
     if options.rounds < 1:
-        sys.exit(f"bench.py: --rounds {options.rounds}: must be at least 1")
+        parser.error(f"--rounds {options.rounds}: must be at least 1")
+    return options
+
+
+def main():
+    options = options_of()
     if not torch.cuda.is_available():
         sys.exit("bench.py: PyTorch finds no usable GPU")
     try:
-        candidates = candidates_of(ctypes.CDLL(options.launchers))
+        candidates = candidates_of(ctypes.CDLL(options.library), options.kernels)
     except OSError as error:
         sys.exit(f"bench.py: {error}")
-    result = {"machine": machine(), "cublas_tflops": [cublas_tflops(options.rounds)], "rows": []}
-    for head_dim in HEAD_DIMS:
+    result = {"machine": machine(options), "rounds": options.rounds,
+              "cublas_tflops": [cublas_tflops(options.rounds)], "rows": []}
+    for head_dim in options.head_dims or HEAD_DIMS:
         for causal in (False, True):
-            for seqlen in SEQLENS:
+            for seqlen in options.seqlens or SEQLENS:
                 rows = bench_shape(candidates, Shape(head_dim, seqlen, causal), options.rounds)
                 print_shape(rows)
                 result["rows"] += rows

@@ -7,6 +7,7 @@
  *   mbarrier_arrive(barrier)           one arrival
  *   mbarrier_expect(barrier, bytes)    one arrival; the phase waits for the bytes too
  *   mbarrier_wait(barrier, parity)     until the phase of that parity is complete
+ *   mbarrier_passed(barrier, parity)   true if it is, perhaps after a while
  *
  * Phases are numbered from 0 and the parity of phase n is n % 2. A wait for parity 1 on a fresh
  * barrier returns at once: as if a phase before the first were complete.
@@ -15,7 +16,8 @@
  *     wait(0) blocks        wait(0) passes          wait(0) blocks
  *     wait(1) passes        wait(1) blocks          wait(1) passes
  *
- * Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier".
+ * Source: PTX ISA, "Parallel Synchronization and Communication Instructions": "mbarrier.init",
+ * "mbarrier.arrive" (with .expect_tx), "mbarrier.try_wait"; "membar/fence" (mbarrier_init).
  */
 #ifndef FLASHLAB_CUDA_LADDER_MBARRIER_H
 #define FLASHLAB_CUDA_LADDER_MBARRIER_H

@@ -10,6 +10,13 @@
  *
  *     producer   fill 0   fill 1   wait for 0 to be released   fill 2 in place 0 ...
  *     consumers           await 0, use, release 0              await 1, ...
+ *
+ * In shared memory PLACES tiles of BYTES, at a multiple of 1024 bytes, and 2 PLACES barriers:
+ *
+ *     tiles      | 0 | 1 | ...         barriers   | full 0 | full 1 | ... | empty 0 | ...
+ *
+ * full completes a phase when the tile's bytes are there, empty when every consumer's warp has
+ * released the place. A place's first fill waits for a phase of empty that never was: parity 1.
  */
 #ifndef FLASHLAB_CUDA_LADDER_RING_H
 #define FLASHLAB_CUDA_LADDER_RING_H

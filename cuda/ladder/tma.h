@@ -16,11 +16,15 @@
  *     row 0   0 1 2 3 4 5 6 7                row 0   0 1 2 3 4 5 6 7       chunks of 16 bytes
  *     row 1   1 0 3 2 5 4 7 6                row 1   1 0 3 2 5 4 7 6
  *     ...                                    ...
+ *     row ROWS - 1                           row ROWS - 1
+ *     bytes 0 ... 128 ROWS - 1               128 ROWS ... 256 ROWS - 1
  *
- * Rows past the tensor's last are filled with zeros, and not stored.
+ * A tile starts at a multiple of 1024 bytes: the engine swizzles by the address. Rows past the
+ * tensor's last are filled with zeros, whose bytes arrive like any others, and not stored.
  *
- * Source: PTX ISA, "Data Movement and Conversion Instructions: cp.async.bulk.tensor", "Tensors:
- * Swizzling Modes" (128B).
+ * Source: PTX ISA, "Data Movement and Conversion Instructions": "cp.async.bulk.tensor",
+ * "cp.async.bulk.commit_group", "cp.async.bulk.wait_group"; "Tensors: Swizzling Modes" (128B);
+ * "membar/fence" (proxy).
  */
 #ifndef FLASHLAB_CUDA_LADDER_TMA_H
 #define FLASHLAB_CUDA_LADDER_TMA_H

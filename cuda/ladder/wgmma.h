@@ -22,8 +22,14 @@
  *       block 2   block 5           tile_rows: the 16 rows of a product are two blocks, 1024
  *                                   bytes apart; from block 0 to 3 it is ROWS * 128 bytes
  *
+ * and its bits are
+ *
+ *     63 62   61 ... 46   45 ... 32     31 30   29 ... 16      15 14   13 ... 0
+ *     swizzle 0           stride / 16   0       leading / 16   0       address / 16
+ *
  * Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Instructions": "wgmma.mma_async",
- * "Matrix Descriptor", "Strides" and "Register Fragments".
+ * "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group"; "Matrix Descriptor Format",
+ * "Strides", "Register Fragments".
  */
 #ifndef FLASHLAB_CUDA_LADDER_WGMMA_H
 #define FLASHLAB_CUDA_LADDER_WGMMA_H

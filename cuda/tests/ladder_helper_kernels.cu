@@ -58,6 +58,7 @@ static __global__ void layouts_helper(const void *, void *out)
     for (int n = lane_number(); n < 16 * 16; n += 32) {
         at[n] = plain<128>::at(n / 16, n % 16);
         at[256 + n] = swizzled<128>::at(n / 16, n % 16);
+        at[512 + n] = boxes<16>::at(n / 16, n % 16);
     }
 }
 
@@ -101,6 +102,52 @@ static __global__ void exp2_helper(const void *in, void *out)
     ((float *)out)[lane_number()] = exp2_of(((const float *)in)[lane_number()]);
 }
 
+/* C of mma.h for 8 N columns. */
+template <int N> static __device__ void product_load(float (&C)[N][4], const float *from)
+{
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++)
+            C[n][e] = from[8 * N * (lane_row() + e / 2 * 8) + 8 * n + lane_col() + e % 2];
+}
+
+template <int N> static __device__ void product_store(float *to, const float (&C)[N][4])
+{
+    for (int n = 0; n < N; n++)
+        for (int e = 0; e < 4; e++)
+            to[8 * N * (lane_row() + e / 2 * 8) + 8 * n + lane_col() + e % 2] = C[n][e];
+}
+
+template <class T> static __global__ void softmax_helper(const void *in, void *out)
+{
+    constexpr int N = SOFTMAX_KEYS / 8;
+    const struct softmax_case *x = (const struct softmax_case *)in;
+    struct softmax_result *y = (struct softmax_result *)out;
+    const int g = lane_row();
+    const int seen[2] = {x->seen[g], x->seen[g + 8]};
+    float S[N][4], O[SOFTMAX_COLUMNS / 8][4], now[2], factor[2];
+    float m[2] = {x->m[g], x->m[g + 8]}, l[2] = {x->l[g], x->l[g + 8]};
+    uint32_t P[N / 2][4];
+    product_load(S, x->S[0]);
+    product_load(O, x->O[0]);
+    scores_sign(S, x->scale);
+    scores_mask(S, seen);
+    scores_max(now, S, m);
+    softmax_factor(factor, m, l, now, 1);
+    rows_scale(O, factor);
+    softmax_exp(S, l, m, 1);
+    scores_pack<T>(P, S);
+    product_store(y->P[0], S);
+    product_store(y->O[0], O);
+    for (int half = 0; half < 2; half++) {
+        y->m[g + 8 * half] = m[half];
+        y->factor[g + 8 * half] = factor[half];
+        y->l[g + 8 * half] = row_sum(l[half]);
+    }
+    for (int k = 0; k < N / 2; k++)
+        for (int r = 0; r < 4; r++)
+            *(uint32_t *)&y->packed[g + r % 2 * 8][16 * k + r / 2 * 8 + lane_col()] = P[k][r];
+}
+
 enum status run_helper(enum helper helper, const void *in, void *out, struct error *error)
 {
     typedef void kernel(const void *in, void *out);
@@ -116,7 +163,9 @@ enum status run_helper(enum helper helper, const void *in, void *out, struct err
                                                   row_max_helper,
                                                   row_sum_helper,
                                                   row_gather_helper,
-                                                  exp2_helper};
+                                                  exp2_helper,
+                                                  softmax_helper<__half>,
+                                                  softmax_helper<__nv_bfloat16>};
     kernels[helper]<<<1, 32>>>(in, out);
     CUDA_TRY(cudaGetLastError(), error);
     CUDA_TRY(cudaDeviceSynchronize(), error);

@@ -17,13 +17,30 @@ enum helper {
     HELPER_LDMATRIX_DOWN,  /* tile 32 x 64 -> fragments 32 x 8: of its tile of 16 x 16 at */
     HELPER_LDMATRIX_RIGHT, /* row 16, column 32; the same, right first; */
     HELPER_LDMATRIX_TRANSPOSED, /* the same, down first and transposed */
-    HELPER_LAYOUTS,             /* -> unsigned 2 x 16 x 16: plain and swizzled, D = 128 */
+    HELPER_LAYOUTS,             /* -> unsigned 3 x 16 x 16: plain, swizzled, boxes, D = 128 */
     HELPER_CP_ASYNC,            /* 2 x 32 x 8 -> the same, odd chunks of 8 zeros */
     HELPER_ROW_MAX,             /* float 32 -> float 32 */
     HELPER_ROW_SUM,             /* float 32 -> float 32 */
     HELPER_ROW_GATHER,          /* float 32 x 2 x 2 -> float 32 */
     HELPER_EXP2,                /* float 32 -> float 32 */
+    HELPER_SOFTMAX_F16,         /* struct softmax_case -> struct softmax_result */
+    HELPER_SOFTMAX_BF16,        /* the same */
     HELPER_COUNT,
+};
+
+/* One tile of an online softmax, the exponents being the scores: exp2.h with c = 1. Arrays of
+ * a row are by query, matrices row-major. */
+enum { SOFTMAX_ROWS = 16, SOFTMAX_KEYS = 64, SOFTMAX_COLUMNS = 16 };
+struct softmax_case {
+    float S[SOFTMAX_ROWS][SOFTMAX_KEYS], O[SOFTMAX_ROWS][SOFTMAX_COLUMNS];
+    float m[SOFTMAX_ROWS], l[SOFTMAX_ROWS]; /* before the tile; l: of each lane of the row */
+    int seen[SOFTMAX_ROWS];                 /* keys of the tile that the query sees */
+    float scale;                            /* of which the scores get the sign */
+};
+struct softmax_result {
+    float m[SOFTMAX_ROWS], l[SOFTMAX_ROWS], factor[SOFTMAX_ROWS]; /* l: of the whole row */
+    float P[SOFTMAX_ROWS][SOFTMAX_KEYS], O[SOFTMAX_ROWS][SOFTMAX_COLUMNS];
+    uint16_t packed[SOFTMAX_ROWS][SOFTMAX_KEYS]; /* where mma.h has A's elements */
 };
 
 /* Runs it on device memory and waits. */

@@ -18,6 +18,22 @@ const char *ladder_run_text(const struct ladder_run *run)
     return text;
 }
 
+bool ladder_run_is_possible(enum ladder_step step)
+{
+    static struct device_info gpu;
+    static bool said[LADDER_STEPS];
+    struct error error;
+    /* Without a GPU the launch says why. */
+    if ((gpu.sms == 0 && device_query(&gpu, &error)) ||
+        ladder_check_gpu(step, gpu.name, gpu.compute_major, gpu.compute_minor, &error) ==
+            STATUS_OK)
+        return true;
+    if (!said[step])
+        printf("skipped: %s\n", error.text);
+    said[step] = true;
+    return false;
+}
+
 /* Sets the strides; returns the elements from the first to past the last. */
 static size_t lay_out(struct ladder_tensor *t, enum layout layout, int batch, int heads,
                       int seqlen, int head_dim)

@@ -52,6 +52,9 @@ const char *ladder_run_text(const struct ladder_run *run);
 enum status ladder_run_open(struct ladder_run *run, struct error *error);
 void ladder_run_close(struct ladder_run *run);
 
+/* False if this GPU cannot run the step, which is then said once. */
+bool ladder_run_is_possible(enum ladder_step step);
+
 /* O and LSE <- NaN. */
 enum status ladder_run_poison(struct ladder_run *run, struct error *error);
 enum status ladder_run_launch(void *run, struct error *error);

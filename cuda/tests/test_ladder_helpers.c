@@ -12,6 +12,7 @@
 
 #include "common/problem.h"
 #include "ladder_helpers.h"
+#include "models/banks.h"
 
 enum { LANES = 32 };
 
@@ -106,7 +107,7 @@ static void test_ldmatrix(void **state)
  * groups of 4 banks, and in row-major order in one. */
 static void test_layouts(void **state)
 {
-    unsigned at[2][16][16];
+    unsigned at[3][16][16];
     (void)state;
     run(HELPER_LAYOUTS, "", 0, at, sizeof at);
     for (int layout = 0; layout < 2; layout++)
@@ -129,6 +130,34 @@ static void test_layouts(void **state)
             assert_int_equal(plain, 1u << chunk % 8);
             assert_int_equal(swizzled, 0xff);
         }
+}
+
+/* Boxes of 16 rows, 64 columns each: every chunk has a place of its own; ldmatrix, whole rows
+ * and a warp's C, two elements a lane, pass over the banks as few times as can be. */
+static void test_boxes(void **state)
+{
+    unsigned at[3][16][16];
+    uint32_t matrix[LANES], chunks[LANES], pairs[LANES];
+    bool taken[256] = {false};
+    (void)state;
+    run(HELPER_LAYOUTS, "", 0, at, sizeof at);
+    for (unsigned row = 0; row < 16; row++)
+        for (unsigned chunk = 0; chunk < 16; chunk++) {
+            const unsigned offset = at[2][row][chunk];
+            assert_int_equal(offset, chunk / 8 * 2048 + row * 128 + 16 * (chunk % 8 ^ row % 8));
+            assert_false(taken[offset / 16]);
+            taken[offset / 16] = true;
+        }
+    for (unsigned n = 0; n < 16; n++) {
+        for (unsigned lane = 0; lane < LANES; lane++) {
+            matrix[lane] = at[2][lane % 16][n / 2 * 2 + lane / 16];
+            chunks[lane] = at[2][n / 8 * 8 + lane / 4][n % 4 * 4 + lane % 4];
+            pairs[lane] = at[2][lane / 4 + 8 * (n % 2)][n] + lane % 4 * 4;
+        }
+        assert_int_equal(bank_matrix_wavefronts(matrix, 4), 4);
+        assert_int_equal(bank_wavefronts(chunks, ~0u, 16, true), 4);
+        assert_int_equal(bank_wavefronts(pairs, ~0u, 4, false), 1);
+    }
 }
 
 static void test_cp_async(void **state)
@@ -183,6 +212,68 @@ static void test_exp2(void **state)
         assert_true(fabs((double)y[i] / exp2((double)x[i]) - 1) <= 0x1p-22);
 }
 
+/* Query 0 sees no key, before or now; 1 sees its first; 2's maximum does not move. */
+static void softmax_fill(struct softmax_case *x, uint64_t *seed)
+{
+    for (int i = 0; i < SOFTMAX_ROWS; i++) {
+        x->m[i] = i < 2 ? -INFINITY : i == 2 ? 40.0f : (float)random_between(seed, -8, 8);
+        x->l[i] = i < 2 ? 0.0f : (float)random_between(seed, 1, 8);
+        x->seen[i] = i == 0 ? 0 : i == 1 ? 1 : i < 8 ? SOFTMAX_KEYS : 9 * i - 64;
+        for (int j = 0; j < SOFTMAX_KEYS; j++)
+            x->S[i][j] = (float)random_between(seed, -160, 160) / 8;
+        for (int j = 0; j < SOFTMAX_COLUMNS; j++)
+            x->O[i][j] = i < 2 ? 0.0f : random_normal(seed);
+    }
+}
+
+static void assert_near(float got, double want, double relative)
+{
+    if (!(fabs((double)got - want) <= relative * fabs(want)))
+        fail_msg("%.9g, not %.9g", (double)got, want);
+}
+
+/* The scores and maxima are such that exponents are exact: what is left is ex2's error, and
+ * that of fewer than 24 sums. */
+static void assert_softmax(const struct softmax_result *y, const struct softmax_case *x, int i)
+{
+    const double sign = x->scale < 0 ? -1 : x->scale > 0, ex2 = 0x1p-22;
+    double m = (double)x->m[i], l = 0, P[SOFTMAX_KEYS];
+    for (int j = 0; j < x->seen[i]; j++)
+        m = fmax(m, sign * (double)x->S[i][j]);
+    assert_true((double)y->m[i] == m);
+    for (int j = 0; j < SOFTMAX_KEYS; j++) {
+        P[j] = j < x->seen[i] ? exp2(sign * (double)x->S[i][j] - m) : 0;
+        assert_near(y->P[i][j], P[j], ex2);
+        l += P[j];
+    }
+    const double factor = x->m[i] == -INFINITY ? 0 : exp2((double)x->m[i] - m);
+    assert_near(y->factor[i], factor, ex2);
+    assert_near(y->l[i], l + 4 * factor * (double)x->l[i], ex2 + 24 * 0x1p-24);
+    for (int j = 0; j < SOFTMAX_COLUMNS; j++)
+        assert_true(y->O[i][j] == x->O[i][j] * y->factor[i]);
+}
+
+static void test_softmax(void **state)
+{
+    static const float scales[] = {1, -0.3f, 0};
+    uint64_t seed = 4;
+    (void)state;
+    for (int n = 0; n < 6; n++) {
+        const enum dtype dtype = n % 2 ? DTYPE_BF16 : DTYPE_F16;
+        struct softmax_case x = {.scale = scales[n / 2]};
+        struct softmax_result y;
+        float packed[SOFTMAX_ROWS * SOFTMAX_KEYS], want[SOFTMAX_ROWS * SOFTMAX_KEYS];
+        softmax_fill(&x, &seed);
+        run(n % 2 ? HELPER_SOFTMAX_BF16 : HELPER_SOFTMAX_F16, &x, sizeof x, &y, sizeof y);
+        for (int i = 0; i < SOFTMAX_ROWS; i++)
+            assert_softmax(&y, &x, i);
+        dtype_decode(packed, dtype, &y.packed[0][0], SOFTMAX_ROWS * SOFTMAX_KEYS);
+        dtype_round(want, dtype, &y.P[0][0], SOFTMAX_ROWS * SOFTMAX_KEYS);
+        for (int i = 0; i < SOFTMAX_ROWS * SOFTMAX_KEYS; i++)
+            assert_true(packed[i] == want[i]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_ldmatrix),   cmocka_unit_test(test_layouts),
         cmocka_unit_test(test_cp_async),   cmocka_unit_test(test_row_reductions),
         cmocka_unit_test(test_row_gather), cmocka_unit_test(test_exp2),
+        cmocka_unit_test(test_boxes),      cmocka_unit_test(test_softmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

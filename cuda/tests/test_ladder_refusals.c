@@ -23,14 +23,15 @@ static const struct attention fine = {.batch = 1,
                                       .scale = 0.125f,
                                       .dtype = DTYPE_BF16};
 
-/* Every step fails with that, and O stays as it was. */
+/* Every step that this GPU can run fails with that, and O stays as it was. */
 static void assert_refused(const struct attention *a, const struct ladder_tensors *t,
                            const char *message)
 {
     struct error error = {STATUS_OK, ""};
     for (enum ladder_step step = 0; step < LADDER_STEPS; step++)
-        if (ladder_launch(step, a, t, &error) != STATUS_BAD_ARGUMENT ||
-            !strstr(error.text, message) || !strstr(error.text, ladder_name(step)))
+        if (ladder_run_is_possible(step) &&
+            (ladder_launch(step, a, t, &error) != STATUS_BAD_ARGUMENT ||
+             !strstr(error.text, message) || !strstr(error.text, ladder_name(step))))
             fail_msg("%s: expected \"%s\", got status %d, \"%s\"", ladder_name(step), message,
                      (int)error.status, error.text);
 }
