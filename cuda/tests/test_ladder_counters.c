@@ -30,12 +30,38 @@ static const struct {
     {1, 2, 2, 256, 256, 64, MASK_NONE},    {2, 2, 2, 256, 256, 128, MASK_CAUSAL},
     {1, 4, 2, 200, 328, 128, MASK_CAUSAL}, {1, 2, 2, 264, 136, 64, MASK_CAUSAL},
     {1, 1, 1, 136, 200, 256, MASK_NONE},   {1, 2, 1, 512, 512, 256, MASK_CAUSAL},
+    {1, 1, 1, 8, 64, 128, MASK_NONE},      {1, 1, 1, 384, 8, 64, MASK_CAUSAL},
 };
 
-/* What the counters must say: sectors of loads and stores, bytes of the copy engine. */
+/* What the counters must say: sectors of loads and stores, bytes of the copy engine, and wgmma
+ * instructions, one a warp, where the step uses them. */
 struct expected {
     int64_t load_sectors, store_sectors, tma_load_bytes, tma_store_bytes;
+    int64_t least_products, most_products;
 };
+
+/* What products take from shared memory: single elements, ldmatrix's fragments, or, by wgmma,
+ * tiles as they lie. */
+enum operands { OPERANDS_PLAIN, OPERANDS_LDMATRIX, OPERANDS_WGMMA };
+
+static enum operands operands_of(enum ladder_step step)
+{
+    if (step == LADDER_MMA)
+        return OPERANDS_PLAIN;
+    return strcmp(ladder_name(step), "07") < 0 ? OPERANDS_LDMATRIX : OPERANDS_WGMMA;
+}
+
+/* Of warpgroups with 64 queries each, if those of a block share the tiles that its Br queries
+ * need. 16 columns of Q, and 16 keys of P, an instruction. */
+static int64_t warpgroup_products(const struct attention *a)
+{
+    enum { ROWS = 64, WARPS = 4, DEPTH = 16 };
+    int64_t tiles = 0;
+    for (int i = 0; i < attention_tiles_q(a); i++)
+        tiles += attention_visited_tiles(a, i);
+    return tiles * attention_planes_q(a) * (a->block_q / ROWS) * WARPS *
+           (a->head_dim / DEPTH + a->block_k / DEPTH);
+}
 
 /* One launch on the memory of an ideal GPU; the tiles are the step's. */
 static struct expected simulated(const struct ladder_run *run)
@@ -52,26 +78,39 @@ static struct expected simulated(const struct ladder_run *run)
     const struct traffic lse = *account_tensor(&account, "LSE"), all = account_total(&account);
     const struct amount *read = &all.of[DIRECTION_READ], *write = &all.of[DIRECTION_WRITE];
     if (!s.tma)
-        return (struct expected){read->sectors, write->sectors, 0, 0};
-    return (struct expected){0, lse.of[DIRECTION_WRITE].sectors, read->bytes,
-                             write->bytes - lse.of[DIRECTION_WRITE].bytes};
+        return (struct expected){.load_sectors = read->sectors,
+                                 .store_sectors = write->sectors};
+    struct expected want = {.store_sectors = lse.of[DIRECTION_WRITE].sectors,
+                            .tma_load_bytes = read->bytes,
+                            .tma_store_bytes = write->bytes - lse.of[DIRECTION_WRITE].bytes,
+                            .most_products = warpgroup_products(&s.attention)};
+    /* A warpgroup may pass over the tiles that its own 64 queries do not need. */
+    s.attention.block_q = 64;
+    want.least_products = warpgroup_products(&s.attention);
+    return want;
 }
 
-/* What products take from shared memory: single elements, ldmatrix's fragments, or, by wgmma,
- * tiles as they lie. */
-enum operands { OPERANDS_PLAIN, OPERANDS_LDMATRIX, OPERANDS_WGMMA };
-
-static enum operands operands_of(enum ladder_step step)
+/* NULL, or what the counters of a launch say of its passes over the banks of shared memory. An
+ * ldmatrix of four matrices takes four if none conflict, a load of 16 bytes a lane too. Steps
+ * for Hopper load and store 4 bytes a lane; their conflicts are not read, as that counter has
+ * cycles in it that were lost to the copy engine and to wgmma. */
+static const char *conflicting(const double *of, bool hopper)
 {
-    return step == LADDER_MMA                    ? OPERANDS_PLAIN
-           : strcmp(ladder_name(step), "07") < 0 ? OPERANDS_LDMATRIX
-                                                 : OPERANDS_WGMMA;
+    if (of[COUNTER_MATRIX_LOAD_WAVEFRONTS] != 4 * of[COUNTER_MATRIX_LOAD_INSTRUCTIONS])
+        return "bank conflicts of ldmatrix";
+    if (of[COUNTER_SHARED_LOAD_WAVEFRONTS] !=
+        (hopper ? 1 : 4) * of[COUNTER_SHARED_LOAD_INSTRUCTIONS])
+        return "bank conflicts of loads";
+    if (hopper ? of[COUNTER_SHARED_STORE_WAVEFRONTS] != of[COUNTER_SHARED_STORE_INSTRUCTIONS]
+               : of[COUNTER_SHARED_STORE_CONFLICTS] != 0)
+        return "bank conflicts of stores";
+    return NULL;
 }
 
-/* NULL, or what the counters of a launch say against it. An ldmatrix of four matrices takes
- * four passes over the banks if none conflict, a load of 16 bytes a lane too. */
+/* NULL, or what the counters of a launch say against it. */
 static const char *wrong(const double *of, const struct expected *want, enum operands operands)
 {
+    const double products = of[COUNTER_TENSOR_INSTRUCTIONS] - of[COUNTER_TENSOR_HALF_FMA];
     if (of[COUNTER_LOAD_SECTORS] != (double)want->load_sectors)
         return "load sectors";
     if (of[COUNTER_STORE_SECTORS] != (double)want->store_sectors)
@@ -83,19 +122,14 @@ static const char *wrong(const double *of, const struct expected *want, enum ope
         return "bytes loaded by the copy engine";
     if (fmax(of[COUNTER_TMA_STORE_BYTES], 0) != (double)want->tma_store_bytes)
         return "bytes stored by the copy engine";
-    if (of[COUNTER_TENSOR_INSTRUCTIONS] <= of[COUNTER_TENSOR_HALF_FMA])
+    if (products <= 0)
         return "no products of the tensor cores";
+    if (operands == OPERANDS_WGMMA &&
+        (products < (double)want->least_products || products > (double)want->most_products))
+        return "products of warpgroups";
     if ((of[COUNTER_MATRIX_LOAD_INSTRUCTIONS] > 0) != (operands == OPERANDS_LDMATRIX))
         return "ldmatrix";
-    if (operands == OPERANDS_PLAIN)
-        return NULL;
-    if (of[COUNTER_MATRIX_LOAD_WAVEFRONTS] != 4 * of[COUNTER_MATRIX_LOAD_INSTRUCTIONS])
-        return "bank conflicts of ldmatrix";
-    if (of[COUNTER_SHARED_LOAD_WAVEFRONTS] != 4 * of[COUNTER_SHARED_LOAD_INSTRUCTIONS])
-        return "bank conflicts of loads";
-    if (of[COUNTER_SHARED_STORE_CONFLICTS] != 0)
-        return "bank conflicts of stores";
-    return NULL;
+    return operands == OPERANDS_PLAIN ? NULL : conflicting(of, want->tma_load_bytes > 0);
 }
 
 static void test_step(struct ladder_run *run, struct counters *counters)
@@ -109,83 +143,165 @@ static void test_step(struct ladder_run *run, struct counters *counters)
     const char *what = wrong(values.of, &want, operands_of(run->step));
     if (launches == 1 && !what)
         return;
-    print_error("simulated: load sectors %" PRId64 ", store sectors %" PRId64
-                ", bytes of the copy engine %" PRId64 " and %" PRId64 "; counted:\n",
+    print_error("%" PRId64 " load and %" PRId64 " store sectors, %" PRId64 " and %" PRId64
+                " bytes of the copy engine, %" PRId64 " to %" PRId64
+                " products were simulated; counted:\n",
                 want.load_sectors, want.store_sectors, want.tma_load_bytes,
-                want.tma_store_bytes);
+                want.tma_store_bytes, want.least_products, want.most_products);
     for (enum counter c = 0; c < COUNTER_COUNT; c++)
         print_error("  %s %.0f\n", counter_name(c), values.of[c]);
     fail_msg("%s: %d launches, %s", ladder_run_text(run), launches, what ? what : "");
 }
 
+static void open_shape(struct ladder_run *run, size_t n, uint64_t *seed)
+{
+    struct error error;
+    *run = (struct ladder_run){.p = {.a = {.batch = shapes[n].batch,
+                                           .heads_q = shapes[n].heads_q,
+                                           .heads_kv = shapes[n].heads_kv,
+                                           .seqlen_q = shapes[n].seqlen_q,
+                                           .seqlen_k = shapes[n].seqlen_k,
+                                           .head_dim = shapes[n].d,
+                                           .head_dim_v = shapes[n].d,
+                                           .scale = 1.0f / sqrtf((float)shapes[n].d),
+                                           .mask = shapes[n].mask,
+                                           .dtype = n % 2 ? DTYPE_F16 : DTYPE_BF16}}};
+    problem_fill(&run->p, seed);
+    if (ladder_run_open(run, &error))
+        fail_msg("%s: %s", ladder_run_text(run), error.text);
+}
+
+static void close_shape(struct ladder_run *run)
+{
+    ladder_run_close(run);
+    problem_free(&run->p);
+}
+
 static void test_counters(void **state)
 {
+    struct ladder_run run;
     uint64_t seed = 1;
     for (size_t n = 0; n < LENGTH(shapes); n++) {
-        struct ladder_run run = {.p = {.a = {.batch = shapes[n].batch,
-                                             .heads_q = shapes[n].heads_q,
-                                             .heads_kv = shapes[n].heads_kv,
-                                             .seqlen_q = shapes[n].seqlen_q,
-                                             .seqlen_k = shapes[n].seqlen_k,
-                                             .head_dim = shapes[n].d,
-                                             .head_dim_v = shapes[n].d,
-                                             .scale = 1.0f / sqrtf((float)shapes[n].d),
-                                             .mask = shapes[n].mask,
-                                             .dtype = n % 2 ? DTYPE_F16 : DTYPE_BF16}}};
-        struct error error;
-        problem_fill(&run.p, &seed);
-        if (ladder_run_open(&run, &error))
-            fail_msg("%s: %s", ladder_run_text(&run), error.text);
+        open_shape(&run, n, &seed);
         for (run.step = 0; run.step < LADDER_STEPS; run.step++)
             if (ladder_run_is_possible(run.step))
                 test_step(&run, *state);
-        ladder_run_close(&run);
-        problem_free(&run.p);
+        close_shape(&run);
     }
 }
 
-/* The judge of this file: one sector or one pass more or less does not pass. */
-static void test_the_judge(void **state)
+/* wgmma reads its operands from shared memory without a bank conflict: 128 bytes a pass. */
+static const char *const operand_metrics[] = {
+    "smsp__sass_data_bytes_mem_shared_op_gmma.sum",
+    "sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_gmma.sum"};
+enum { OPERAND_BYTES, OPERAND_WAVEFRONTS, OPERAND_METRICS, WAVEFRONT_BYTES = 128 };
+
+static enum status nothing(void *context, struct error *error)
 {
-    const struct expected want = {10, 5, 4096, 1024};
-    const double good[COUNTER_COUNT] = {
-        [COUNTER_LOAD_SECTORS] = 10,           [COUNTER_STORE_SECTORS] = 5,
-        [COUNTER_TMA_LOAD_BYTES] = 4096,       [COUNTER_TMA_STORE_BYTES] = 1024,
-        [COUNTER_TENSOR_INSTRUCTIONS] = 7,     [COUNTER_MATRIX_LOAD_INSTRUCTIONS] = 3,
-        [COUNTER_MATRIX_LOAD_WAVEFRONTS] = 12, [COUNTER_SHARED_LOAD_INSTRUCTIONS] = 2,
-        [COUNTER_SHARED_LOAD_WAVEFRONTS] = 8};
-    static const enum counter exact[] = {
-        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,
-        COUNTER_REDUCE_SECTORS,         COUNTER_TMA_LOAD_BYTES,
-        COUNTER_TMA_STORE_BYTES,        COUNTER_MATRIX_LOAD_WAVEFRONTS,
-        COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_CONFLICTS};
-    (void)state;
-    assert_null(wrong(good, &want, OPERANDS_LDMATRIX));
-    assert_non_null(wrong(good, &want, OPERANDS_PLAIN));
-    assert_non_null(wrong(good, &want, OPERANDS_WGMMA));
-    for (size_t i = 0; i < LENGTH(exact); i++)
+    (void)context;
+    (void)error;
+    return STATUS_OK;
+}
+
+static void test_operands(void **state)
+{
+    struct ladder_run run;
+    uint64_t seed = 2;
+    for (size_t n = 0; n < LENGTH(shapes); n++) {
+        open_shape(&run, n, &seed);
+        for (run.step = 0; run.step < LADDER_STEPS; run.step++) {
+            double of[OPERAND_METRICS];
+            struct error error;
+            if (operands_of(run.step) != OPERANDS_WGMMA || !ladder_run_is_possible(run.step))
+                continue;
+            if (counters_measure_range(of, *state, nothing, ladder_run_launch, &run, &error))
+                fail_msg("%s: %s", ladder_run_text(&run), error.text);
+            if (!(of[OPERAND_BYTES] > 0) ||
+                of[OPERAND_BYTES] != WAVEFRONT_BYTES * of[OPERAND_WAVEFRONTS])
+                fail_msg("%s: %.0f bytes of operands in %.0f passes over the banks",
+                         ladder_run_text(&run), of[OPERAND_BYTES], of[OPERAND_WAVEFRONTS]);
+        }
+        close_shape(&run);
+    }
+}
+
+/* good is what want says. One sector, byte, product or pass more or less does not pass. */
+static void assert_strict(const double *good, const struct expected *want,
+                          enum operands operands, const enum counter *exact, size_t count)
+{
+    assert_null(wrong(good, want, operands));
+    for (size_t i = 0; i < count; i++)
         for (int change = -1; change <= 1; change += 2) {
             double other[COUNTER_COUNT];
-            for (int c = 0; c < COUNTER_COUNT; c++)
-                other[c] = good[c];
+            memcpy(other, good, sizeof other);
             other[exact[i]] += change;
-            assert_non_null(wrong(other, &want, OPERANDS_LDMATRIX));
+            assert_non_null(wrong(other, want, operands));
         }
 }
 
-static int open_session(void **state)
+static void test_the_judge(void **state)
 {
-    static struct counters *counters;
+    static const enum counter exact_ldmatrix[] = {
+        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,
+        COUNTER_REDUCE_SECTORS,         COUNTER_MATRIX_LOAD_WAVEFRONTS,
+        COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_CONFLICTS};
+    static const enum counter exact_wgmma[] = {
+        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,
+        COUNTER_TMA_LOAD_BYTES,         COUNTER_TMA_STORE_BYTES,
+        COUNTER_REDUCE_SECTORS,         COUNTER_TENSOR_INSTRUCTIONS,
+        COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_WAVEFRONTS};
+    static const double ldmatrix[COUNTER_COUNT] = {
+        [COUNTER_LOAD_SECTORS] = 10,           [COUNTER_STORE_SECTORS] = 5,
+        [COUNTER_TENSOR_INSTRUCTIONS] = 7,     [COUNTER_MATRIX_LOAD_INSTRUCTIONS] = 3,
+        [COUNTER_MATRIX_LOAD_WAVEFRONTS] = 12, [COUNTER_SHARED_LOAD_INSTRUCTIONS] = 2,
+        [COUNTER_SHARED_LOAD_WAVEFRONTS] = 8};
+    static const double wgmma[COUNTER_COUNT] = {[COUNTER_STORE_SECTORS] = 5,
+                                                [COUNTER_TMA_LOAD_BYTES] = 4096,
+                                                [COUNTER_TMA_STORE_BYTES] = 1024,
+                                                [COUNTER_TENSOR_INSTRUCTIONS] = 48,
+                                                [COUNTER_SHARED_LOAD_INSTRUCTIONS] = 2,
+                                                [COUNTER_SHARED_LOAD_WAVEFRONTS] = 2,
+                                                [COUNTER_SHARED_STORE_INSTRUCTIONS] = 9,
+                                                [COUNTER_SHARED_STORE_WAVEFRONTS] = 9,
+                                                [COUNTER_SHARED_STORE_CONFLICTS] = 3};
+    (void)state;
+    const struct expected sectors = {.load_sectors = 10, .store_sectors = 5};
+    const struct expected boxes = {0, 5, 4096, 1024, 48, 48};
+    assert_strict(ldmatrix, &sectors, OPERANDS_LDMATRIX, exact_ldmatrix,
+                  LENGTH(exact_ldmatrix));
+    assert_strict(wgmma, &boxes, OPERANDS_WGMMA, exact_wgmma, LENGTH(exact_wgmma));
+    assert_non_null(wrong(ldmatrix, &sectors, OPERANDS_PLAIN));
+    assert_non_null(wrong(wgmma, &boxes, OPERANDS_LDMATRIX));
+}
+
+static struct counters *session;
+
+static int open_counters(void **state)
+{
     struct error error;
-    if (counters_open(&counters, &error)) {
+    if (counters_open(&session, &error)) {
         print_error("%s\n", error.text);
         return -1;
     }
-    *state = counters;
+    *state = session;
     return 0;
 }
 
-static int close_session(void **state)
+static int open_operand_counters(void **state)
+{
+    struct error error;
+    *state = session = NULL;
+    if (!ladder_run_is_possible(LADDER_OVERLAP))
+        return 0;
+    if (counters_open_metrics(&session, operand_metrics, OPERAND_METRICS, &error)) {
+        print_error("%s\n", error.text);
+        return -1;
+    }
+    *state = session;
+    return 0;
+}
+
+static int close_counters(void **state)
 {
     counters_close(*state);
     return 0;
@@ -193,7 +309,10 @@ static int close_session(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_judge),
-                                       cmocka_unit_test(test_counters)};
-    return cmocka_run_group_tests(tests, open_session, close_session);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_judge),
+        cmocka_unit_test_setup_teardown(test_counters, open_counters, close_counters),
+        cmocka_unit_test_setup_teardown(test_operands, open_operand_counters, close_counters),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

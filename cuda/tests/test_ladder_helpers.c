@@ -151,7 +151,7 @@ static void test_boxes(void **state)
     for (unsigned n = 0; n < 16; n++) {
         for (unsigned lane = 0; lane < LANES; lane++) {
             matrix[lane] = at[2][lane % 16][n / 2 * 2 + lane / 16];
-            chunks[lane] = at[2][n / 8 * 8 + lane / 4][n % 4 * 4 + lane % 4];
+            chunks[lane] = at[2][n / 2 * 2 + lane / 16][lane % 16];
             pairs[lane] = at[2][lane / 4 + 8 * (n % 2)][n] + lane % 4 * 4;
         }
         assert_int_equal(bank_matrix_wavefronts(matrix, 4), 4);

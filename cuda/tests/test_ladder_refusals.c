@@ -127,12 +127,34 @@ static void test_tensors(void **state)
     close_run(&run);
 }
 
+/* Other steps take any stride: here none is used, as there is one batch. */
+static void test_copy_engine(void **state)
+{
+    struct ladder_run run = {0};
+    (void)state;
+    open_run(&run);
+    for (int i = 0; i < 4; i++) {
+        struct ladder_tensors t = run.t;
+        struct ladder_tensor *const x = (struct ladder_tensor *[]){&t.Q, &t.K, &t.V, &t.O}[i];
+        x->batch = (int64_t)1 << 39;
+        for (enum ladder_step step = 0; step < LADDER_STEPS; step++) {
+            struct error error = {STATUS_OK, ""};
+            if (!ladder_needs_hopper(step) || !ladder_run_is_possible(step))
+                continue;
+            assert_int_equal(ladder_launch(step, &fine, &t, &error), STATUS_BAD_ARGUMENT);
+            assert_non_null(strstr(error.text, "the copy engine takes less than"));
+        }
+    }
+    close_run(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_problem),
         cmocka_unit_test(test_shape),
         cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_copy_engine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
