@@ -66,8 +66,8 @@ __launch_bounds__(X::THREADS,
         scores<T, X>(S, Q, K);
         wgmma_wait<0>(S);
         ring_release(s.K, t);
-        softmax_tile<X>(factor, S, m, l, a, first, j, c);
-        rows_scale(O, factor);
+        if (softmax_tile<X>(factor, S, m, l, a, first, j, c))
+            rows_scale(O, factor);
         scores_pack<T>(P, S);
         if (loads)
             ring_fill(s.V, next, &w.V, (j + 1) * Bc, at.head_kv, at.batch);
@@ -79,7 +79,8 @@ __launch_bounds__(X::THREADS,
         t = next;
     }
     named_barrier_sync(1 + group, WARPGROUP_THREADS); /* all have read Qi */
-    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l, c);
+    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l);
+    output_wait();
 }
 
 /* The fastest of the shapes measured: docs/ladder.md. */

@@ -35,8 +35,8 @@ __device__ inline void consume(const struct tma_work &w, const struct place &at,
         scores<T, X>(S, Q, K);
         wgmma_wait<0>(S);
         ring_release(s.K, t);
-        softmax_tile<X>(factor, S, m, l, a, first, j, c);
-        rows_scale(O, factor);
+        if (softmax_tile<X>(factor, S, m, l, a, first, j, c))
+            rows_scale(O, factor);
         scores_pack<T>(P, S);
         const uint32_t V = ring_await(s.V, t);
         wgmma_begin(O, P);
@@ -46,7 +46,8 @@ __device__ inline void consume(const struct tma_work &w, const struct place &at,
         turn_next<X::PLACES>(t);
     }
     named_barrier_sync(1 + group, WARPGROUP_THREADS); /* all have read Qi */
-    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l, c);
+    output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l);
+    output_wait();
 }
 
 template <class T, class X>

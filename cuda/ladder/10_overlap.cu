@@ -1,24 +1,8 @@
 /* Step 10: the softmax of one tile while the tensor cores work on the next.
  */
 #include "cuda/ladder/overlap.h"
+#include "cuda/ladder/producer.h"
 #include "cuda/ladder/step.h"
-
-/* LESS and MORE: registers a thread of the producer and of the consumers. */
-template <int D, int CONSUMERS, int BC, int PLACES, int LESS_, int MORE_>
-struct shape : block_shape<D, CONSUMERS, BC, PLACES> {
-    static constexpr int THREADS = WARPGROUP_THREADS * (1 + CONSUMERS), LESS = LESS_,
-                         MORE = MORE_;
-};
-
-template <class X>
-__device__ inline void produce(const struct tma_work &w, const struct place &at,
-                               const struct block_memory<X> &s, int Tc)
-{
-    struct turn t = {};
-    queries_load(s, w, at);
-    for (int j = 0; j < Tc; j++)
-        keys_load(s, t, w, at, j);
-}
 
 template <class T, class X>
 __device__ inline void consume(const struct tma_work &w, const struct place &at,
@@ -29,11 +13,7 @@ __device__ inline void consume(const struct tma_work &w, const struct place &at,
     const int first = group_first + 16 * (warp_number() % 4);
     const int own = tiles_needed(w.work.a, group_first, WARPGROUP_ROWS);
     const uint64_t Q = tile_columns(s.Q + X::GROUP_BYTES * group);
-    struct rows_state<X> r = {
-        {}, {-INFINITY, -INFINITY},
-        {
-        }
-    };
+    struct rows_state<X> r;
     uint32_t P[X::Bc / 16][4];
     struct turn t = {};
     mbarrier_wait(s.Q_full, 0);
@@ -63,7 +43,7 @@ __launch_bounds__(X::THREADS, 1) void overlap_step(const __grid_constant__ struc
     if (warpgroup_number() == 0) {
         warpgroup_registers_less<X::LESS>();
         if (threadIdx.x == 0)
-            produce<X>(w, at, s, Tc);
+            produce<X>(s, w, at, Tc);
     } else {
         warpgroup_registers_more<X::MORE>();
         consume<T, X>(w, at, s, Tc, shared);
@@ -71,11 +51,11 @@ __launch_bounds__(X::THREADS, 1) void overlap_step(const __grid_constant__ struc
 }
 
 template <int D> struct chosen;
-template <> struct chosen<64> : shape<64, 3, 128, 2, 32, 160> {
+template <> struct chosen<64> : producer_shape<64, 3, 128, 2, 32, 160> {
 };
-template <> struct chosen<128> : shape<128, 2, 128, 2, 24, 240> {
+template <> struct chosen<128> : producer_shape<128, 2, 128, 2, 24, 240> {
 };
-template <> struct chosen<256> : shape<256, 2, 64, 2, 24, 240> {
+template <> struct chosen<256> : producer_shape<256, 2, 64, 2, 24, 240> {
 };
 
 template <class T, int D> static struct kernel kernel_of()

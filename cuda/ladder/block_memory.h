@@ -5,6 +5,7 @@
  * each, with tiles of BC keys; Br, sizes in bytes memory_at<X>(shared)                where
  * things are memory_init(memory, warps)          one thread; warps: how many release a tile
  *   queries_load(memory, w, at)         one thread; arrives at memory.Q_full
+ *   keys_load(memory, t, w, at, j)      one thread: Kj and Vj, in the turn t, which counts on
  */
 #ifndef FLASHLAB_CUDA_LADDER_BLOCK_MEMORY_H
 #define FLASHLAB_CUDA_LADDER_BLOCK_MEMORY_H
@@ -56,6 +57,15 @@ __device__ inline void queries_load(const struct block_memory<X> &s, const struc
     for (int g = 0; g < X::GROUPS; g++)
         tma_load(s.Q + X::GROUP_BYTES * g, &w.Q, s.Q_full, at.row + WARPGROUP_ROWS * g,
                  at.head_q, at.batch);
+}
+
+template <class X>
+__device__ inline void keys_load(const struct block_memory<X> &s, struct turn &t,
+                                 const struct tma_work &w, const struct place &at, int j)
+{
+    ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
+    ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
+    turn_next<X::PLACES>(t);
 }
 
 #endif

@@ -2,7 +2,6 @@
  * products with the tile before: the idea of step 10.
  *
  * Interface: X as in warpgroup_tile.h.
- *   keys_load(s, t, w, at, j)      the producer: Kj and Vj, in the turn t
  *   struct rows_state<X>           O, m and l of a warpgroup's queries
  *   attend<T, X>(state, P, s, t, Q, a, first, Tc)  all Tc tiles, at least 1, but for the last
  *                                                  product; Qi is not read after it
@@ -17,17 +16,8 @@
 #include "cuda/ladder/block_memory.h"
 #include "cuda/ladder/warpgroup_tile.h"
 
-template <class X>
-__device__ inline void keys_load(const struct block_memory<X> &s, struct turn &t,
-                                 const struct tma_work &w, const struct place &at, int j)
-{
-    ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
-    ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
-    turn_next<X::PLACES>(t);
-}
-
 template <class X> struct rows_state {
-    float O[X::D / 8][4], m[2], l[2];
+    float O[X::D / 8][4] = {}, m[2] = {-INFINITY, -INFINITY}, l[2] = {};
 };
 
 template <class T, class X>

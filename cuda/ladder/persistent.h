@@ -20,16 +20,16 @@
 #define FLASHLAB_CUDA_LADDER_PERSISTENT_H
 
 #include "cuda/ladder/overlap.h"
+#include "cuda/ladder/producer.h"
 #include "cuda/ladder/step.h"
 
 enum { NOTHING = -1, NUMBERS = 2, SHARE_BYTES = 48 };
 
 /* O_APART: O leaves by memory of its own, so that the next Qi may come before it has left. */
-template <int D, int CONSUMERS, int BC, int PLACES, int LESS_, int MORE_, bool O_APART_>
-struct persistent_shape : block_shape<D, CONSUMERS, BC, PLACES> {
-    typedef block_shape<D, CONSUMERS, BC, PLACES> base;
-    static constexpr int THREADS = WARPGROUP_THREADS * (1 + CONSUMERS), LESS = LESS_,
-                         MORE = MORE_, O_AT = (base::SHARED + 1023) / 1024 * 1024,
+template <int D, int CONSUMERS, int BC, int PLACES, int LESS, int MORE, bool O_APART_>
+struct persistent_shape : producer_shape<D, CONSUMERS, BC, PLACES, LESS, MORE> {
+    typedef producer_shape<D, CONSUMERS, BC, PLACES, LESS, MORE> base;
+    static constexpr int O_AT = (base::SHARED + 1023) / 1024 * 1024,
                          SHARES = O_APART_ ? O_AT + base::Q_BYTES : base::SHARED,
                          LINE = SHARES + SHARE_BYTES * CONSUMERS,
                          SHARED = LINE + NUMBERS * (2 * BARRIER_BYTES + 4);
@@ -148,11 +148,7 @@ __device__ inline void consume(const struct tma_work &w, const struct block_memo
         const int group_first = task.at.row + WARPGROUP_ROWS * group;
         const int first = group_first + 16 * (warp_number() % 4);
         const int own_Tc = tiles_needed(w.work.a, group_first, WARPGROUP_ROWS);
-        struct rows_state<X> r = {
-            {}, {-INFINITY, -INFINITY},
-            {
-            }
-        };
+        struct rows_state<X> r;
         uint32_t P[X::Bc / 16][4];
         if (own_Tc > 0)
             attend<T, X>(r, P, s, t, tile_columns(own.Q), w.work.a, first, own_Tc);

@@ -28,11 +28,8 @@ __device__ inline void produce(const struct block_memory<X> &s, const struct tma
 {
     struct turn t = {};
     queries_load(s, w, at);
-    for (int j = 0; j < Tc; j++) {
-        ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
-        ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
-        turn_next<X::PLACES>(t);
-    }
+    for (int j = 0; j < Tc; j++)
+        keys_load(s, t, w, at, j);
 }
 
 #endif
