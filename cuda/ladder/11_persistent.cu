@@ -1,4 +1,16 @@
 /* Step 11: as many blocks as SMs, each with many tiles of queries.
+ *
+ * Idea: a block of step 10 begins with nothing in shared memory and nothing for the tensor
+ * cores, and ends with O on its way out: some 4000 clocks a tile of queries in which products
+ * wait. Here blocks stay and take the next tile of queries, longest first, from a counter in
+ * HBM: its first keys and its queries are loaded while the last ones are worked on, and O
+ * leaves beside them (persistent.h). Warpgroups need not end a tile together: with a causal
+ * mask, or where the last tile of queries is not full, one has less to do than another.
+ *
+ * Predicted: at N = 1024 a tile of queries takes some 20000 clocks, so 1.1 to 1.2; nothing at
+ * N = 16384.
+ * @11
+ * Command: make ladder-bench
  */
 #include "cuda/ladder/persistent.h"
 
