@@ -35,8 +35,9 @@ static struct ladder_tensors fine_tensors(void)
 {
     static _Alignas(16) char elements[16];
     static float lse[1];
+    static uint32_t taken[2];
     const struct ladder_tensor x = {elements, (int64_t)4 * 70 * 64, (int64_t)70 * 64, 64};
-    return (struct ladder_tensors){.Q = x, .K = x, .V = x, .O = x, .LSE = lse};
+    return (struct ladder_tensors){.Q = x, .K = x, .V = x, .O = x, .LSE = lse, .taken = taken};
 }
 
 static void assert_taken(enum ladder_step step, const struct attention *a,
@@ -103,6 +104,23 @@ static void test_addresses(void **state)
             t.LSE = NULL;
             assert_refused(step, &fine, &t, "the address of LSE is");
         }
+}
+
+/* Steps whose blocks do not take numbers do without the words for them. */
+static void test_taken(void **state)
+{
+    (void)state;
+    for (enum ladder_step step = 0; step < LADDER_STEPS; step++) {
+        struct ladder_tensors t = fine_tensors();
+        uint32_t *const words[] = {NULL, (uint32_t *)((char *)t.taken + 2)};
+        for (size_t i = 0; i < LENGTH(words); i++) {
+            t.taken = words[i];
+            if (step < LADDER_PERSISTENT)
+                assert_taken(step, &fine, &t);
+            else
+                assert_refused(step, &fine, &t, "the address of taken is");
+        }
+    }
 }
 
 /* A stride that only the copy engine cannot take is no matter for the other steps. */
@@ -183,9 +201,9 @@ static void test_which_need_hopper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_problems),          cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_strides),           cmocka_unit_test(test_gpus),
-        cmocka_unit_test(test_which_need_hopper),
+        cmocka_unit_test(test_problems), cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_taken),    cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_gpus),     cmocka_unit_test(test_which_need_hopper),
     };
     return cmocka_run_group_tests_name("ladder check", tests, NULL, NULL);
 }

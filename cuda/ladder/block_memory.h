@@ -1,11 +1,15 @@
 /* Shared memory of a block that the copy engine fills: Qi, and a ring each for K and V.
  *
  * Interface:
- *   block_shape<D, GROUPS, BC, PLACES>  of a block whose GROUPS warpgroups have 64 queries
- * each, with tiles of BC keys; Br, sizes in bytes memory_at<X>(shared)                where
- * things are memory_init(memory, warps)          one thread; warps: how many release a tile
+ *   block_shape<D, GROUPS, BC, PLACES>  of a block with 64 GROUPS queries and tiles of BC keys;
+ *                                       Br, sizes in bytes
+ *   memory_at<X>(shared)                where things are
+ *   memory_init(memory, warps)          one thread; warps: how many release a tile
  *   queries_load(memory, w, at)         one thread; arrives at memory.Q_full
  *   keys_load(memory, t, w, at, j)      one thread: Kj and Vj, in the turn t, which counts on
+ *
+ *     | Qi: GROUPS boxes of 64 rows | K: PLACES boxes of BC rows | V: the same | barriers |
+ *     barriers: K's ring, V's ring, Q_full
  */
 #ifndef FLASHLAB_CUDA_LADDER_BLOCK_MEMORY_H
 #define FLASHLAB_CUDA_LADDER_BLOCK_MEMORY_H

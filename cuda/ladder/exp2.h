@@ -14,8 +14,8 @@
  *   softmax_rescale(O, m, l, now, c)           m <- now, O and l rescaled
  *   softmax_factor(factor, m, l, now, c)       m <- now, l rescaled; what O is to be times
  *   rows_scale(O, factor)                      O <- O factor
+ *   maxima_keep(now, m, slack)                 now <- m where it exceeds m by slack at most
  *   softmax_exp<SOFTWARE>(S, l, m, c)          S <- P, l += its sum
- *   maxima_keep(now, m, slack)                 now <- m where it is not more than slack above
  *   scores_pack(A, S)                          P rounded, as operands of mma
  *   softmax_slice(A, l, left, right, m, c)     P of 16 keys as an operand of mma, l += its sum
  *   softmax_finish(lse, O, m, l, c)            O <- O / l

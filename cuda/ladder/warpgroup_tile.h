@@ -5,11 +5,17 @@
  * after.
  *   scores<T, X>(S, Q, K)           S = Qi KjT; Q: descriptor of the warpgroup's 64 rows
  *   add_product<T, X>(O, P, V)      O += P Vj
- *   softmax_tile<X>(factor, S, m, l, a, first, j, c)
- *                                   the tile's scores, finished and masked, into m and l; S <-
- * P; factor: what O is to be times; first: the warp's first query output_store<T, X>(w, at,
- * first, tile, O, m, l, c) O <- O / l, to HBM by way of the warp's part of its warpgroup's
- * tile, which nothing reads any more; LSE
+ *   softmax_tile<X>(factor, S, m, l, a, first, j, c)   S <- P of tile j, masked, m and l with
+ *                                   it; if true, O is to be times factor. first: the warp's
+ *                                   first query
+ *   output_store<T, X>(w, at, first, tile, O, m, l)    O <- O / l, to HBM by way of the warp's
+ *                                   part of its warpgroup's tile, which nothing reads any more;
+ *                                   LSE
+ *   output_wait()                   until that part has been read
+ *
+ * The tile of a warpgroup's 64 queries, while O leaves: a box of 16 rows for each warp.
+ *
+ *     | warp 0: 16 rows | warp 1 | warp 2 | warp 3 |        2 * 16 D bytes each
  */
 #ifndef FLASHLAB_CUDA_LADDER_WARPGROUP_TILE_H
 #define FLASHLAB_CUDA_LADDER_WARPGROUP_TILE_H

@@ -102,6 +102,11 @@ static __global__ void exp2_helper(const void *in, void *out)
     ((float *)out)[lane_number()] = exp2_of(((const float *)in)[lane_number()]);
 }
 
+static __global__ void exp2_software_helper(const void *in, void *out)
+{
+    ((float *)out)[lane_number()] = exp2_software(((const float *)in)[lane_number()]);
+}
+
 /* C of mma.h for 8 N columns. */
 template <int N> static __device__ void product_load(float (&C)[N][4], const float *from)
 {
@@ -117,7 +122,8 @@ template <int N> static __device__ void product_store(float *to, const float (&C
             to[8 * N * (lane_row() + e / 2 * 8) + 8 * n + lane_col() + e % 2] = C[n][e];
 }
 
-template <class T> static __global__ void softmax_helper(const void *in, void *out)
+template <class T, int SOFTWARE>
+static __global__ void softmax_helper(const void *in, void *out)
 {
     constexpr int N = SOFTMAX_KEYS / 8;
     const struct softmax_case *x = (const struct softmax_case *)in;
@@ -132,9 +138,11 @@ template <class T> static __global__ void softmax_helper(const void *in, void *o
     scores_sign(S, x->scale);
     scores_mask(S, seen);
     scores_max(now, S, m);
+    if (x->slack > 0)
+        maxima_keep(now, m, x->slack);
     softmax_factor(factor, m, l, now, 1);
     rows_scale(O, factor);
-    softmax_exp<0>(S, l, m, 1);
+    softmax_exp<SOFTWARE>(S, l, m, 1);
     scores_pack<T>(P, S);
     product_store(y->P[0], S);
     product_store(y->O[0], O);
@@ -164,8 +172,10 @@ enum status run_helper(enum helper helper, const void *in, void *out, struct err
                                                   row_sum_helper,
                                                   row_gather_helper,
                                                   exp2_helper,
-                                                  softmax_helper<__half>,
-                                                  softmax_helper<__nv_bfloat16>};
+                                                  exp2_software_helper,
+                                                  softmax_helper<__half, 0>,
+                                                  softmax_helper<__nv_bfloat16, 0>,
+                                                  softmax_helper<__nv_bfloat16, 4>};
     kernels[helper]<<<1, 32>>>(in, out);
     CUDA_TRY(cudaGetLastError(), error);
     CUDA_TRY(cudaDeviceSynchronize(), error);

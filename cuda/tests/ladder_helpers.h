@@ -23,8 +23,10 @@ enum helper {
     HELPER_ROW_SUM,             /* float 32 -> float 32 */
     HELPER_ROW_GATHER,          /* float 32 x 2 x 2 -> float 32 */
     HELPER_EXP2,                /* float 32 -> float 32 */
+    HELPER_EXP2_SOFTWARE,       /* float 32 -> float 32 */
     HELPER_SOFTMAX_F16,         /* struct softmax_case -> struct softmax_result */
     HELPER_SOFTMAX_BF16,        /* the same */
+    HELPER_SOFTMAX_SOFTWARE,    /* BF16, a quarter of the exponentials without ex2 */
     HELPER_COUNT,
 };
 
@@ -36,6 +38,7 @@ struct softmax_case {
     float m[SOFTMAX_ROWS], l[SOFTMAX_ROWS]; /* before the tile; l: of each lane of the row */
     int seen[SOFTMAX_ROWS];                 /* keys of the tile that the query sees */
     float scale;                            /* of which the scores get the sign */
+    float slack;                            /* that maxima_keep() takes back; 0: not called */
 };
 struct softmax_result {
     float m[SOFTMAX_ROWS], l[SOFTMAX_ROWS], factor[SOFTMAX_ROWS]; /* l: of the whole row */

@@ -226,50 +226,85 @@ static void softmax_fill(struct softmax_case *x, uint64_t *seed)
     }
 }
 
-static void assert_near(float got, double want, double relative)
+/* What exp2_software() may be off by, and what it gives for -inf: see exp2.h. */
+static const double software = 2.3e-7, software_least = 0x1p-126;
+
+static void test_exp2_software(void **state)
 {
-    if (!(fabs((double)got - want) <= relative * fabs(want)))
+    float x[LANES], y[LANES];
+    uint64_t seed = 5;
+    (void)state;
+    for (int n = 0; n < 64; n++) {
+        for (int i = 0; i < LANES; i++)
+            x[i] = (float)random_between(&seed, -126 * 4096, 8 * 4096) / 4096;
+        x[0] = (float)(n - 60);
+        x[1] = (float)n - 60.5f;
+        x[2] = -200;
+        x[3] = -INFINITY;
+        run(HELPER_EXP2_SOFTWARE, x, sizeof x, y, sizeof y);
+        for (int i = 0; i < LANES; i++) {
+            const double want = exp2(fmax((double)x[i], -126));
+            assert_true(fabs((double)y[i] / want - 1) <= software);
+        }
+    }
+}
+
+static void assert_near(float got, double want, double relative, double floor)
+{
+    if (!(fabs((double)got - want) <= relative * fabs(want) + floor))
         fail_msg("%.9g, not %.9g", (double)got, want);
 }
 
-/* The scores and maxima are such that exponents are exact: what is left is ex2's error, and
- * that of fewer than 24 sums. */
-static void assert_softmax(const struct softmax_result *y, const struct softmax_case *x, int i)
+/* The scores and maxima are such that exponents are exact: what is left is exp's error, with
+ * floor for a masked key, and that of fewer than 24 sums. */
+static void assert_softmax(const struct softmax_result *y, const struct softmax_case *x, int i,
+                           double exp, double floor)
 {
-    const double sign = x->scale < 0 ? -1 : x->scale > 0, ex2 = 0x1p-22;
-    double m = (double)x->m[i], l = 0, P[SOFTMAX_KEYS];
+    const double sign = x->scale < 0 ? -1 : x->scale > 0, before = (double)x->m[i];
+    double m = before, l = 0, P[SOFTMAX_KEYS];
     for (int j = 0; j < x->seen[i]; j++)
         m = fmax(m, sign * (double)x->S[i][j]);
+    if (m <= before + (double)x->slack)
+        m = before;
     assert_true((double)y->m[i] == m);
     for (int j = 0; j < SOFTMAX_KEYS; j++) {
         P[j] = j < x->seen[i] ? exp2(sign * (double)x->S[i][j] - m) : 0;
-        assert_near(y->P[i][j], P[j], ex2);
+        assert_near(y->P[i][j], P[j], exp, floor * 1.001);
         l += P[j];
     }
-    const double factor = x->m[i] == -INFINITY ? 0 : exp2((double)x->m[i] - m);
-    assert_near(y->factor[i], factor, ex2);
-    assert_near(y->l[i], l + 4 * factor * (double)x->l[i], ex2 + 24 * 0x1p-24);
+    const double factor = x->m[i] == -INFINITY ? 0 : exp2(before - m);
+    assert_near(y->factor[i], factor, 0x1p-22, 0);
+    assert_near(y->l[i], l + 4 * factor * (double)x->l[i], exp + 24 * 0x1p-24,
+                SOFTMAX_KEYS * floor);
     for (int j = 0; j < SOFTMAX_COLUMNS; j++)
         assert_true(y->O[i][j] == x->O[i][j] * y->factor[i]);
 }
 
 static void test_softmax(void **state)
 {
-    static const float scales[] = {1, -0.3f, 0};
+    static const float scales[] = {1, -0.3f, 0}, slacks[] = {0, 8};
+    static const struct {
+        enum helper helper;
+        enum dtype dtype;
+    } helpers[] = {{HELPER_SOFTMAX_F16, DTYPE_F16},
+                   {HELPER_SOFTMAX_BF16, DTYPE_BF16},
+                   {HELPER_SOFTMAX_SOFTWARE, DTYPE_BF16}};
+    enum { COUNT = SOFTMAX_ROWS * SOFTMAX_KEYS };
     uint64_t seed = 4;
     (void)state;
-    for (int n = 0; n < 6; n++) {
-        const enum dtype dtype = n % 2 ? DTYPE_BF16 : DTYPE_F16;
-        struct softmax_case x = {.scale = scales[n / 2]};
+    for (size_t n = 0; n < 18; n++) {
+        const enum helper helper = helpers[n % 3].helper;
+        const bool exact = helper != HELPER_SOFTMAX_SOFTWARE;
+        struct softmax_case x = {.scale = scales[n / 3 % 3], .slack = slacks[n / 9]};
         struct softmax_result y;
-        float packed[SOFTMAX_ROWS * SOFTMAX_KEYS], want[SOFTMAX_ROWS * SOFTMAX_KEYS];
+        float packed[COUNT], want[COUNT];
         softmax_fill(&x, &seed);
-        run(n % 2 ? HELPER_SOFTMAX_BF16 : HELPER_SOFTMAX_F16, &x, sizeof x, &y, sizeof y);
+        run(helper, &x, sizeof x, &y, sizeof y);
         for (int i = 0; i < SOFTMAX_ROWS; i++)
-            assert_softmax(&y, &x, i);
-        dtype_decode(packed, dtype, &y.packed[0][0], SOFTMAX_ROWS * SOFTMAX_KEYS);
-        dtype_round(want, dtype, &y.P[0][0], SOFTMAX_ROWS * SOFTMAX_KEYS);
-        for (int i = 0; i < SOFTMAX_ROWS * SOFTMAX_KEYS; i++)
+            assert_softmax(&y, &x, i, exact ? 0x1p-22 : software, exact ? 0 : software_least);
+        dtype_decode(packed, helpers[n % 3].dtype, &y.packed[0][0], COUNT);
+        dtype_round(want, helpers[n % 3].dtype, &y.P[0][0], COUNT);
+        for (int i = 0; i < COUNT; i++)
             assert_true(packed[i] == want[i]);
     }
 }
@@ -277,11 +312,12 @@ static void test_softmax(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mma),        cmocka_unit_test(test_pack),
-        cmocka_unit_test(test_ldmatrix),   cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_cp_async),   cmocka_unit_test(test_row_reductions),
-        cmocka_unit_test(test_row_gather), cmocka_unit_test(test_exp2),
-        cmocka_unit_test(test_boxes),      cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_mma),           cmocka_unit_test(test_pack),
+        cmocka_unit_test(test_ldmatrix),      cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_cp_async),      cmocka_unit_test(test_row_reductions),
+        cmocka_unit_test(test_row_gather),    cmocka_unit_test(test_exp2),
+        cmocka_unit_test(test_exp2_software), cmocka_unit_test(test_boxes),
+        cmocka_unit_test(test_softmax),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
