@@ -130,7 +130,7 @@ static __global__ void softmax_helper(const void *in, void *out)
     struct softmax_result *y = (struct softmax_result *)out;
     const int g = lane_row();
     const int seen[2] = {x->seen[g], x->seen[g + 8]};
-    float S[N][4], O[SOFTMAX_COLUMNS / 8][4], now[2], factor[2];
+    float S[N][4], O[SOFTMAX_COLUMNS / 8][4], now[2], factor[2], lse[2];
     float m[2] = {x->m[g], x->m[g + 8]}, l[2] = {x->l[g], x->l[g + 8]};
     uint32_t P[N / 2][4];
     product_load(S, x->S[0]);
@@ -151,6 +151,10 @@ static __global__ void softmax_helper(const void *in, void *out)
         y->factor[g + 8 * half] = factor[half];
         y->l[g + 8 * half] = row_sum(l[half]);
     }
+    softmax_finish(lse, O, m, l, 1);
+    product_store(y->finished[0], O);
+    for (int half = 0; half < 2; half++)
+        y->lse[g + 8 * half] = lse[half];
     for (int k = 0; k < N / 2; k++)
         for (int r = 0; r < 4; r++)
             *(uint32_t *)&y->packed[g + r % 2 * 8][16 * k + r / 2 * 8 + lane_col()] = P[k][r];

@@ -43,6 +43,7 @@ struct softmax_case {
 struct softmax_result {
     float m[SOFTMAX_ROWS], l[SOFTMAX_ROWS], factor[SOFTMAX_ROWS]; /* l: of the whole row */
     float P[SOFTMAX_ROWS][SOFTMAX_KEYS], O[SOFTMAX_ROWS][SOFTMAX_COLUMNS];
+    float finished[SOFTMAX_ROWS][SOFTMAX_COLUMNS], lse[SOFTMAX_ROWS]; /* by softmax_finish() */
     uint16_t packed[SOFTMAX_ROWS][SOFTMAX_KEYS]; /* where mma.h has A's elements */
 };
 
