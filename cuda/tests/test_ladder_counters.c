@@ -94,14 +94,15 @@ static struct expected simulated(const struct ladder_run *run)
 
 /* NULL, or what the counters of a launch say of its passes over the banks of shared memory. An
  * ldmatrix of four matrices takes four if none conflict, a load of 16 bytes a lane too. Steps
- * for Hopper load and store 4 bytes a lane; their conflicts are not read, as that counter has
- * cycles in it that were lost to the copy engine and to wgmma. */
+ * for Hopper store 4 bytes a lane, and load nothing but words that all lanes want; conflicts
+ * are not read, as that counter has cycles in it that were lost to the copy engine and to
+ * wgmma. */
 static const char *conflicting(const double *of, bool hopper)
 {
     if (of[COUNTER_MATRIX_LOAD_WAVEFRONTS] != 4 * of[COUNTER_MATRIX_LOAD_INSTRUCTIONS])
         return "bank conflicts of ldmatrix";
-    if (of[COUNTER_SHARED_LOAD_WAVEFRONTS] !=
-        (hopper ? 1 : 4) * of[COUNTER_SHARED_LOAD_INSTRUCTIONS])
+    if (hopper ? of[COUNTER_SHARED_LOAD_WAVEFRONTS] > 4 * of[COUNTER_SHARED_LOAD_INSTRUCTIONS]
+               : of[COUNTER_SHARED_LOAD_WAVEFRONTS] != 4 * of[COUNTER_SHARED_LOAD_INSTRUCTIONS])
         return "bank conflicts of loads";
     if (hopper ? of[COUNTER_SHARED_STORE_WAVEFRONTS] != of[COUNTER_SHARED_STORE_INSTRUCTIONS]
                : of[COUNTER_SHARED_STORE_CONFLICTS] != 0)
@@ -248,10 +249,9 @@ static void test_the_judge(void **state)
         COUNTER_REDUCE_SECTORS,         COUNTER_MATRIX_LOAD_WAVEFRONTS,
         COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_CONFLICTS};
     static const enum counter exact_wgmma[] = {
-        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,
-        COUNTER_TMA_LOAD_BYTES,         COUNTER_TMA_STORE_BYTES,
-        COUNTER_REDUCE_SECTORS,         COUNTER_TENSOR_INSTRUCTIONS,
-        COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_WAVEFRONTS};
+        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,  COUNTER_TMA_LOAD_BYTES,
+        COUNTER_TMA_STORE_BYTES,        COUNTER_REDUCE_SECTORS, COUNTER_TENSOR_INSTRUCTIONS,
+        COUNTER_SHARED_STORE_WAVEFRONTS};
     static const double ldmatrix[COUNTER_COUNT] = {
         [COUNTER_LOAD_SECTORS] = 10,           [COUNTER_STORE_SECTORS] = 5,
         [COUNTER_TENSOR_INSTRUCTIONS] = 7,     [COUNTER_MATRIX_LOAD_INSTRUCTIONS] = 3,
