@@ -181,7 +181,7 @@ __device__ inline void softmax_slice(uint32_t (&A)[4], float (&l)[2], const floa
     }
 }
 
-/* A row without keys: O is 0 and the LSE is -inf. l may not be 0: see exp2_software(). */
+/* A row without keys: l = 0, O stays 0 and the LSE is -inf. */
 template <int N>
 __device__ inline void softmax_finish(float (&lse)[2], float (&O)[N][4], const float (&m)[2],
                                       const float (&l)[2], float c)
@@ -189,9 +189,8 @@ __device__ inline void softmax_finish(float (&lse)[2], float (&O)[N][4], const f
     constexpr float LN_2 = 0.693147181f;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const bool empty = m[half] == -INFINITY;
-        const float sum = row_sum(l[half]), inverse = empty ? 0.0f : 1 / sum;
-        lse[half] = empty ? -INFINITY : LN_2 * (c * m[half]) + logf(sum);
+        const float sum = row_sum(l[half]), inverse = sum == 0 ? 0.0f : 1 / sum;
+        lse[half] = sum == 0 ? -INFINITY : LN_2 * exponent_base(m[half], c) + logf(sum);
         for (int n = 0; n < N; n++) {
             O[n][2 * half] *= inverse;
             O[n][2 * half + 1] *= inverse;
