@@ -33,6 +33,18 @@ template <int ROWS> __device__ inline uint32_t right(uint32_t address, int n)
     return (address ^ 32 * (n % 4)) + n / 4 * (ROWS * 128);
 }
 
+/* Begins to load Kj and Vj, in the turn after t. Asks for its place anew: all threads would
+ * keep it in registers for the one that loads. */
+template <class X>
+__device__ inline void load_next(const struct block_memory<X> &s, struct turn t,
+                                 const struct tma_work &w, int j)
+{
+    const struct place at = place_longest_first(w.work);
+    turn_next<X::PLACES>(t);
+    ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
+    ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
+}
+
 /* The warp's Q, tile by tile, k by k. */
 template <class X> struct fragments {
     uint32_t Q[X::Q_STAYS ? X::D / 16 : 1][X::TILES][4];
@@ -155,20 +167,16 @@ __launch_bounds__(X::THREADS,
         for (int k = 0; k < D / 16; k++)
             load_fragments<X>(q.Q[X::Q_STAYS ? k : 0], warp_Q, k);
     for (int j = 0; j < Tc; j++) {
-        struct turn next = t;
-        turn_next<X::PLACES>(next);
-        const bool loads = threadIdx.x == 0 && j + 1 < Tc;
-
         float S[TILES][Bc / 8][4], now[TILES][2];
-        if (loads)
-            ring_fill(s.K, next, &w.K, (j + 1) * Bc, at.head_kv, at.batch);
         scores<T, X>(S, q, warp_Q, ring_await(s.K, t) + lane_K);
         ring_release(s.K, t);
+        if (threadIdx.x == 0 && j + 1 < Tc)
+            load_next(s, t, w, j + 1);
         if (a.scale <= 0)
 #pragma unroll
             for (int i = 0; i < TILES; i++)
                 scores_sign(S[i], a.scale);
-        if (!sees_all(a, at.row, (j + 1) * Bc))
+        if (!sees_all(a, first, (j + 1) * Bc))
 #pragma unroll
             for (int i = 0; i < TILES; i++) {
                 const int row = first + TILE_ROWS * i + lane_row();
@@ -184,11 +192,9 @@ __launch_bounds__(X::THREADS,
 #pragma unroll
             for (int i = 0; i < TILES; i++)
                 softmax_rescale(O[i], m[i], l[i], now[i], c);
-        if (loads)
-            ring_fill(s.V, next, &w.V, (j + 1) * Bc, at.head_kv, at.batch);
         add_product<T, X>(O, l, S, m, c, ring_await(s.V, t) + lane);
         ring_release(s.V, t);
-        t = next;
+        turn_next<X::PLACES>(t);
     }
 #pragma unroll
     for (int i = 0; i < TILES; i++)

@@ -57,10 +57,10 @@ __launch_bounds__(X::THREADS,
     for (int j = 0; j < Tc; j++) {
         struct turn next = t;
         turn_next<X::PLACES>(next);
-        const bool loads = threadIdx.x == 0 && j + 1 < Tc;
-
-        if (loads)
+        if (threadIdx.x == 0 && j + 1 < Tc) {
             ring_fill(s.K, next, &w.K, (j + 1) * Bc, at.head_kv, at.batch);
+            ring_fill(s.V, next, &w.V, (j + 1) * Bc, at.head_kv, at.batch);
+        }
         const uint32_t K = ring_await(s.K, t);
         wgmma_begin(S);
         scores<T, X>(S, Q, K);
@@ -69,8 +69,6 @@ __launch_bounds__(X::THREADS,
         if (softmax_tile<X>(factor, S, m, l, a, first, j, c))
             rows_scale(O, factor);
         scores_pack<T>(P, S);
-        if (loads)
-            ring_fill(s.V, next, &w.V, (j + 1) * Bc, at.head_kv, at.batch);
         const uint32_t V = ring_await(s.V, t);
         wgmma_begin(O, P);
         add_product<T, X>(O, P, V);
@@ -85,9 +83,9 @@ __launch_bounds__(X::THREADS,
 
 /* The fastest of the shapes measured: docs/ladder.md. */
 template <int D> struct chosen;
-template <> struct chosen<64> : shape<64, 3, 128, 2, 1> {
+template <> struct chosen<64> : shape<64, 2, 128, 2, 2> {
 };
-template <> struct chosen<128> : shape<128, 2, 128, 2, 1> {
+template <> struct chosen<128> : shape<128, 3, 128, 2, 1> {
 };
 template <> struct chosen<256> : shape<256, 2, 80, 2, 1> {
 };
