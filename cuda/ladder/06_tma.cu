@@ -37,12 +37,10 @@ template <int ROWS> __device__ inline uint32_t right(uint32_t address, int n)
  * keep it in registers for the one that loads. */
 template <class X>
 __device__ inline void load_next(const struct block_memory<X> &s, struct turn t,
-                                 const struct tma_work &w, int j)
+                                 const struct tma_work &w, const struct place &at, int j)
 {
-    const struct place at = place_longest_first(w.work);
     turn_next<X::PLACES>(t);
-    ring_fill(s.K, t, &w.K, j * X::Bc, at.head_kv, at.batch);
-    ring_fill(s.V, t, &w.V, j * X::Bc, at.head_kv, at.batch);
+    keys_load(s, t, w, at, j);
 }
 
 /* The warp's Q, tile by tile, k by k. */
@@ -135,11 +133,11 @@ __launch_bounds__(X::THREADS,
     const struct place at = place_longest_first(w.work);
     if (at.plane < 0)
         return;
-    const int warp_row = warp_number() * ROWS, first = at.row + warp_row;
+    const int warp_row = warp_number() * ROWS;
     const uint32_t lane = lane_offset<64, DOWN_FIRST>(),
                    lane_K = lane_offset<64, RIGHT_FIRST>(),
                    warp_Q = s.Q + X::GROUP_BYTES * (warp_row / WARPGROUP_ROWS) +
-                            128 * (warp_row % WARPGROUP_ROWS) + lane;
+                            128 * (warp_row % WARPGROUP_ROWS);
     const float c = exponent_scale(a.scale);
     const int Tc = visited_tiles(a, at.row / X::Br); /* causal: no tile past the diagonal */
     float O[TILES][D / 8][4] = {}, m[TILES][2], l[TILES][2], lse[TILES][2];
@@ -150,8 +148,8 @@ __launch_bounds__(X::THREADS,
         memory_init(s, X::WARPS);
         queries_load(s, w, at);
         if (Tc > 0) {
-            ring_fill(s.K, t, &w.K, 0, at.head_kv, at.batch);
-            ring_fill(s.V, t, &w.V, 0, at.head_kv, at.batch);
+            struct turn first_tile = t;
+            keys_load(s, first_tile, w, at, 0);
         }
     }
     __syncthreads(); /* the mbarriers are there */
@@ -165,21 +163,21 @@ __launch_bounds__(X::THREADS,
     if (X::Q_STAYS)
 #pragma unroll
         for (int k = 0; k < D / 16; k++)
-            load_fragments<X>(q.Q[X::Q_STAYS ? k : 0], warp_Q, k);
+            load_fragments<X>(q.Q[X::Q_STAYS ? k : 0], warp_Q + lane, k);
     for (int j = 0; j < Tc; j++) {
         float S[TILES][Bc / 8][4], now[TILES][2];
-        scores<T, X>(S, q, warp_Q, ring_await(s.K, t) + lane_K);
+        scores<T, X>(S, q, warp_Q + lane, ring_await(s.K, t) + lane_K);
         ring_release(s.K, t);
         if (threadIdx.x == 0 && j + 1 < Tc)
-            load_next(s, t, w, j + 1);
+            load_next(s, t, w, at, j + 1);
         if (a.scale <= 0)
 #pragma unroll
             for (int i = 0; i < TILES; i++)
                 scores_sign(S[i], a.scale);
-        if (!sees_all(a, first, (j + 1) * Bc))
+        if (!sees_all(a, at.row, (j + 1) * Bc))
 #pragma unroll
             for (int i = 0; i < TILES; i++) {
-                const int row = first + TILE_ROWS * i + lane_row();
+                const int row = at.row + warp_number() * ROWS + TILE_ROWS * i + lane_row();
                 const int seen[2] = {visible_keys(a, row) - j * Bc,
                                      visible_keys(a, row + 8) - j * Bc};
                 scores_mask(S[i], seen);

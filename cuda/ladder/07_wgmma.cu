@@ -42,25 +42,19 @@ __launch_bounds__(X::THREADS,
     const float c = exponent_scale(a.scale);
     float O[D / 8][4] = {}, S[Bc / 8][4], m[2] = {-INFINITY, -INFINITY}, l[2] = {}, factor[2];
     uint32_t P[Bc / 16][4];
-    struct turn t = {};
+    struct turn t = {}, next = {}; /* the tile in use, and the one to load */
 
     if (threadIdx.x == 0) {
         memory_init(s, 4 * X::GROUPS);
         queries_load(s, w, at);
-        if (Tc > 0) {
-            ring_fill(s.K, t, &w.K, 0, at.head_kv, at.batch);
-            ring_fill(s.V, t, &w.V, 0, at.head_kv, at.batch);
-        }
+        if (Tc > 0)
+            keys_load(s, next, w, at, 0);
     }
     __syncthreads(); /* the mbarriers are there */
     mbarrier_wait(s.Q_full, 0);
     for (int j = 0; j < Tc; j++) {
-        struct turn next = t;
-        turn_next<X::PLACES>(next);
-        if (threadIdx.x == 0 && j + 1 < Tc) {
-            ring_fill(s.K, next, &w.K, (j + 1) * Bc, at.head_kv, at.batch);
-            ring_fill(s.V, next, &w.V, (j + 1) * Bc, at.head_kv, at.batch);
-        }
+        if (threadIdx.x == 0 && j + 1 < Tc)
+            keys_load(s, next, w, at, j + 1);
         const uint32_t K = ring_await(s.K, t);
         wgmma_begin(S);
         scores<T, X>(S, Q, K);
@@ -74,7 +68,7 @@ __launch_bounds__(X::THREADS,
         add_product<T, X>(O, P, V);
         wgmma_wait<0>(O, P);
         ring_release(s.V, t);
-        t = next;
+        turn_next<X::PLACES>(t);
     }
     named_barrier_sync(1 + group, WARPGROUP_THREADS); /* all have read Qi */
     output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l);

@@ -75,9 +75,9 @@ __launch_bounds__(X::THREADS, 1) void producer_step(const __grid_constant__ stru
 
 /* The fastest of the shapes measured: docs/ladder.md. */
 template <int D> struct chosen;
-template <> struct chosen<64> : producer_shape<64, 3, 128, 3, 32, 160> {
+template <> struct chosen<64> : producer_shape<64, 4, 80, 2, 24, 112> {
 };
-template <> struct chosen<128> : producer_shape<128, 3, 80, 2, 32, 160> {
+template <> struct chosen<128> : producer_shape<128, 3, 128, 2, 32, 160> {
 };
 template <> struct chosen<256> : producer_shape<256, 2, 80, 2, 24, 240> {
 };

@@ -52,42 +52,28 @@ __device__ inline void consume(const struct tma_work &w, const struct place &at,
     struct turn t = {};
 
     mbarrier_wait(s.Q_full, 0);
-    if (Tc > 0) {
-        if (group == X::GROUPS - 1)
-            turn_pass<X>(group); /* the first turn is that of group 0 */
-        uint32_t K = ring_await(s.K, t);
+    if (Tc > 0 && group == X::GROUPS - 1)
+        turn_pass<X>(group); /* the first turn is that of group 0 */
+    for (int j = 0; j < Tc; j++) {
+        const uint32_t K = ring_await(s.K, t);
         turn_begin<X>(group);
         wgmma_begin(S);
         scores<T, X>(S, Q, K);
         turn_pass<X>(group);
         wgmma_wait<0>(S);
         ring_release(s.K, t);
-        softmax_tile<X>(factor, S, m, l, a, first, 0, c);
+        if (softmax_tile<X>(factor, S, m, l, a, first, j, c))
+            rows_scale(O, factor);
         scores_pack<T>(P, S);
-        for (int j = 1; j < Tc; j++) {
-            const struct turn before = t;
-            turn_next<X::PLACES>(t);
-            const uint32_t V = ring_await(s.V, before);
-            K = ring_await(s.K, t);
-            turn_begin<X>(group);
-            wgmma_begin(S, O, P);
-            add_product<T, X>(O, P, V);
-            scores<T, X>(S, Q, K);
-            turn_pass<X>(group);
-            wgmma_wait<0>(S, O, P);
-            ring_release(s.V, before);
-            ring_release(s.K, t);
-            if (softmax_tile<X>(factor, S, m, l, a, first, j, c))
-                rows_scale(O, factor);
-            scores_pack<T>(P, S);
-        }
         const uint32_t V = ring_await(s.V, t);
         turn_begin<X>(group);
         wgmma_begin(O, P);
         add_product<T, X>(O, P, V);
-        wgmma_wait<0>(O, P);
-        if (group < X::GROUPS - 1)
+        if (j + 1 < Tc || group < X::GROUPS - 1)
             turn_pass<X>(group); /* after the last there is none */
+        wgmma_wait<0>(O, P);
+        ring_release(s.V, t);
+        turn_next<X::PLACES>(t);
     }
     named_barrier_sync(1 + group, WARPGROUP_THREADS); /* all have read Qi */
     output_store<T, X>(w, at, first, shared + X::GROUP_BYTES * group, O, m, l);
@@ -119,9 +105,9 @@ __launch_bounds__(X::THREADS, 1) void ping_pong_step(const __grid_constant__ str
 
 /* The fastest of the shapes measured: docs/ladder.md. */
 template <int D> struct chosen;
-template <> struct chosen<64> : producer_shape<64, 3, 128, 3, 32, 160> {
+template <> struct chosen<64> : producer_shape<64, 4, 80, 2, 24, 112> {
 };
-template <> struct chosen<128> : producer_shape<128, 2, 176, 2, 24, 240> {
+template <> struct chosen<128> : producer_shape<128, 3, 128, 2, 32, 160> {
 };
 template <> struct chosen<256> : producer_shape<256, 2, 80, 2, 24, 240> {
 };
