@@ -3,6 +3,7 @@
 #define FLASHLAB_CUDA_ROW_SOFTMAX_H
 
 #include "cuda/memory.h"
+#include "cuda/warp_reduce.h"
 
 enum { ROW_SOFTMAX_THREADS = 256, ROW_SOFTMAX_WARPS = ROW_SOFTMAX_THREADS / 32 };
 
@@ -16,27 +17,19 @@ __device__ inline float exp_relative(float x, float m)
  * scratch: one element a warp, which the block has not used since its last barrier. */
 __device__ inline float block_max(float x, Shared<float> scratch)
 {
-    for (int other = 16; other > 0; other /= 2)
-        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
+    x = warp_max<32>(x);
     if (threadIdx.x % 32 == 0)
         scratch[threadIdx.x / 32] = x;
     __syncthreads();
-    x = scratch[threadIdx.x % ROW_SOFTMAX_WARPS];
-    for (int other = ROW_SOFTMAX_WARPS / 2; other > 0; other /= 2)
-        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
-    return x;
+    return warp_max<ROW_SOFTMAX_WARPS>(scratch[threadIdx.x % ROW_SOFTMAX_WARPS]);
 }
 __device__ inline float block_sum(float x, Shared<float> scratch)
 {
-    for (int other = 16; other > 0; other /= 2)
-        x += __shfl_xor_sync(0xffffffff, x, other);
+    x = warp_sum<32>(x);
     if (threadIdx.x % 32 == 0)
         scratch[threadIdx.x / 32] = x;
     __syncthreads();
-    x = scratch[threadIdx.x % ROW_SOFTMAX_WARPS];
-    for (int other = ROW_SOFTMAX_WARPS / 2; other > 0; other /= 2)
-        x += __shfl_xor_sync(0xffffffff, x, other);
-    return x;
+    return warp_sum<ROW_SOFTMAX_WARPS>(scratch[threadIdx.x % ROW_SOFTMAX_WARPS]);
 }
 
 #endif

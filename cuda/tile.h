@@ -16,6 +16,7 @@
 #define FLASHLAB_CUDA_TILE_H
 
 #include "cuda/memory.h"
+#include "cuda/warp_reduce.h"
 
 enum { THREADS = 128, COL_THREADS = 16, ROW_THREADS = THREADS / COL_THREADS };
 
@@ -241,18 +242,14 @@ __device__ inline void tile_log_sum_exp(float (&Li)[R], const float (&m)[R],
         Li[r] = l[r] == 0.0f ? -INFINITY : m[r] + logf(l[r]);
 }
 
-/* Over the 16 threads of a row. fmaxf passes over NaN; exp brings it back. */
+/* Over the 16 threads of a row. The maximum passes over NaN; exp brings it back. */
 __device__ inline float row_max(float x)
 {
-    for (int other = COL_THREADS / 2; other > 0; other /= 2)
-        x = fmaxf(x, __shfl_xor_sync(0xffffffff, x, other));
-    return x;
+    return warp_max<COL_THREADS>(x);
 }
 __device__ inline float row_sum(float x)
 {
-    for (int other = COL_THREADS / 2; other > 0; other /= 2)
-        x += __shfl_xor_sync(0xffffffff, x, other);
-    return x;
+    return warp_sum<COL_THREADS>(x);
 }
 
 /* What is subtracted from scores relative to the maximum m: (-inf) - (-inf) never happens. */

@@ -350,7 +350,7 @@ static void test_no_barrier_in_reduction(void **state)
         fault_of(basic_launch, &(struct basic_run){.softmax = planted_no_barrier_in_reduction});
     char begin[128]; /* block_sum() has the same line */
     snprintf(begin, sizeof begin, "%s:%d: bug: softmax_safe, block (", file,
-             line_of(file, "float block_max(") + 7);
+             line_of(file, "float block_max(") + 6);
     assert_says(&fault, begin, ", 0, 0), thread (1, 0, 0): reads element 1 of maxima, which ",
                 "nobody has written", called_at(kernel, "m = block_max(m, maxima);"), NULL);
 }

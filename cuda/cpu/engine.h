@@ -24,6 +24,10 @@ struct cpu_now {
     const char *kernel, *file; /* as struct cpu_grid has them */
     int lane, number;          /* of the thread in its warp and in its block */
     bool observed;
+    /* What the lanes of its warp have passed at the last exchange of each; and, by lane, of
+     * which lanes it may see that. */
+    uint64_t passed[CPU_WARP];
+    unsigned passed_mask[CPU_WARP];
 };
 extern __thread struct cpu_now cpu_now;
 
@@ -74,7 +78,14 @@ void cpu_sync_warp(unsigned mask, const char *file, int line);
 /* Shuffles, votes and reductions: every lane of the mask passes its bits; then each may see
  * what the others passed, until it passes something again. */
 void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line);
-uint64_t cpu_passed(int lane, const char *file, int line);
+/* Several shuffles of a warp at one wait, which know what each lane does with what it gets:
+ * combine makes, of what all lanes passed at the first, what each has after the last. */
+struct cpu_reduction {
+    void (*combine)(uint64_t passed[CPU_WARP]);
+    int shuffles;
+};
+void cpu_exchange_reduced(const struct cpu_reduction *reduction, uint64_t bits,
+                          const char *file, int line);
 
 /* Step marks, see cuda/steps.h. A team is the threads that do the work of one block of the
  * simulator, at x, y, z of its grid. */

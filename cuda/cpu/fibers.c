@@ -10,46 +10,15 @@
 #include <sys/mman.h>
 
 #include "core/status.h"
-#include "cuda/cpu/stack.h"
-#include "cuda/cpu/worker.h"
-
-/* PAUSED: the lane lets the others come up with it. */
-enum state { READY, PAUSED, AT_BARRIER, AT_WARP_BARRIER, AT_EXCHANGE, DONE };
-
-struct fiber {
-    struct stack stack;
-    enum state state;
-    struct cpu_index index;
-    int64_t operations; /* accesses and waits so far */
-    /* What it waits for, and where. */
-    unsigned mask;
-    const char *file;
-    int line;
-    uint64_t bits;        /* passed in the exchange */
-    unsigned passed_mask; /* lanes whose bits it may see */
-};
-
-struct threads {
-    struct fiber fiber[CPU_MAX_THREADS];
-    struct stack scheduler;
-    struct fiber *running; /* NULL: the scheduler */
-    struct fiber *warp;    /* that runs, and its lanes */
-    int lanes;
-    const struct cpu_grid *grid;
-    uint64_t passed[CPU_WARP]; /* of the running warp's last exchange, by lane */
-    /* Why the running fiber stops the program; file NULL: it does not. */
-    const char *stop_file;
-    int stop_line;
-    char stop_text[512];
-};
+#include "cuda/cpu/fibers.h"
 
 __thread struct cpu_now cpu_now;
 __thread struct worker *cpu_worker;
+static __thread struct threads *threads; /* the worker's */
 
 /* A fiber leaves that to the scheduler: AddressSanitizer wants abort() on a stack it knows. */
 void cpu_stop(const char *file, int line, const char *format, ...)
 {
-    struct threads *threads = cpu_worker->threads;
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(threads->stop_text, sizeof threads->stop_text, format, arguments);
@@ -71,51 +40,49 @@ static void count_operations(struct fiber *fiber, int64_t more, const char *file
                  (long long)fiber->operations);
 }
 
-/* The next lane of the running warp that can run, from the given one on; NULL: none. */
-static struct fiber *next_ready(const struct threads *threads, int lane)
+/* The fiber of the running warp's lane is about to run. */
+static inline struct fiber *prepare(int lane)
 {
-    for (; lane < threads->lanes; lane++)
-        if (threads->warp[lane].state == READY)
-            return &threads->warp[lane];
-    return NULL;
-}
-
-/* The fiber is about to run. */
-static void prepare(struct threads *threads, struct fiber *fiber)
-{
+    struct fiber *fiber = &threads->warp[lane];
     cpu_now.thread = fiber->index;
-    cpu_now.lane = (int)(fiber - threads->warp);
-    cpu_now.number = (int)(fiber - threads->fiber);
+    cpu_now.lane = lane;
+    cpu_now.number = threads->first + lane;
     threads->running = fiber;
     cpu_worker->run++;
     cpu_worker->run_accesses = 0;
+    return fiber;
 }
 
 /* The next lane goes on at once: the scheduler comes in when all have run. */
-static void wait_in(enum state state, const char *file, int line)
+static inline void wait_for(enum wait wait, unsigned mask,
+                            const struct cpu_reduction *reduction, const char *file, int line)
 {
-    struct threads *threads = cpu_worker->threads;
-    struct fiber *fiber = threads->running, *next = next_ready(threads, cpu_now.lane + 1);
+    struct fiber *fiber = threads->running;
+    const unsigned ready = threads->ready & (threads->ready - 1); /* without this lane */
     count_operations(fiber, cpu_worker->run_accesses + 1, file, line);
-    fiber->state = state;
+    fiber->wait = wait;
+    fiber->mask = mask;
+    fiber->reduction = reduction;
     fiber->file = file;
     fiber->line = line;
-    if (next)
-        prepare(threads, next);
-    stack_switch(&fiber->stack, next ? &next->stack : &threads->scheduler);
+    threads->ready = ready;
+    if (ready)
+        stack_switch(&fiber->stack, &prepare(__builtin_ctz(ready))->stack);
+    else
+        stack_switch(&fiber->stack, &threads->scheduler);
 }
 
 void cpu_pause(const char *file, int line)
 {
-    wait_in(PAUSED, file, line);
+    wait_for(PAUSED, 0, NULL, file, line);
 }
 
 static void fiber_main(void)
 {
-    struct threads *threads = cpu_worker->threads;
     for (;;) {
+        threads->running->operations = 0;
         threads->grid->thread(threads->grid->context);
-        wait_in(DONE, threads->grid->kernel, 0);
+        wait_for(DONE, 0, NULL, threads->grid->kernel, 0);
     }
 }
 
@@ -124,21 +91,18 @@ static void worker_make(void)
     /* Not of stack_map(): LeakSanitizer would not see what it owns. */
     struct worker *worker = calloc(1, sizeof *worker);
     CHECK(worker, "no host memory for an OpenMP thread's counts");
-    worker->threads = stack_map(sizeof *worker->threads);
+    threads = stack_map(sizeof *threads);
     cpu_worker = worker;
-    char *stacks = stack_map((size_t)CPU_MAX_THREADS * STACK_BYTES);
+    char *stacks = stack_map(CPU_MAX_THREADS * stack_pitch());
     for (int n = 0; n < CPU_MAX_THREADS; n++)
-        stack_make(&worker->threads->fiber[n].stack, stacks, n, fiber_main);
+        stack_make(&threads->fiber[n].stack, stacks, n, fiber_main);
     cpu_shared_make(worker);
 }
 
 /* All lanes that can, until each waits. */
-static void run_lanes(struct threads *threads)
+static void run_lanes(void)
 {
-    struct fiber *first = next_ready(threads, 0);
-    if (!first)
-        return;
-    prepare(threads, first);
+    struct fiber *first = prepare(__builtin_ctz(threads->ready));
     cpu_worker->in_lane = true;
     stack_switch(&threads->scheduler, &first->stack);
     cpu_worker->in_lane = false;
@@ -147,167 +111,25 @@ static void run_lanes(struct threads *threads)
         cpu_fail(&cpu_now, threads->stop_file, threads->stop_line, threads->stop_text);
 }
 
-static const char *text_of(const struct fiber *fiber)
+static void run_warp(int first, int lanes)
 {
-    static __thread char text[256];
-    if (fiber->state == DONE)
-        return "has ended";
-    snprintf(text, sizeof text, "waits at %s at %s:%d",
-             fiber->state == AT_BARRIER        ? "__syncthreads()"
-             : fiber->state == AT_WARP_BARRIER ? "__syncwarp()"
-                                               : "a shuffle or vote",
-             cpu_path(fiber->file), fiber->line);
-    return text;
-}
-
-/* Nobody of the warp can go on: one lane waits for another that does something else. */
-static void stop_stuck(struct fiber *warp, int lanes, int lane)
-{
-    const struct fiber *fiber = &warp[lane];
-    cpu_now.thread = fiber->index;
-    if (!(fiber->mask >> lane & 1))
-        cpu_stop(fiber->file, fiber->line,
-                 "waits for the lanes 0x%x of its warp, itself not one", fiber->mask);
-    for (int other = 0; other < CPU_WARP; other++) {
-        if (!(fiber->mask >> other & 1))
-            continue;
-        if (other >= lanes)
-            cpu_stop(fiber->file, fiber->line,
-                     "waits for lane %d of its warp, which does not exist", other);
-        if (warp[other].state != fiber->state || warp[other].mask != fiber->mask)
-            cpu_stop(fiber->file, fiber->line,
-                     "waits for the lanes 0x%x of its warp, but lane %d %s", fiber->mask, other,
-                     text_of(&warp[other]));
-    }
-    cpu_stop(fiber->file, fiber->line, "waits for the lanes 0x%x of its warp", fiber->mask);
-}
-
-/* All lanes that the fiber waits for wait for the same lanes, in the same way. */
-static bool group_complete(const struct fiber *warp, int lanes, const struct fiber *fiber)
-{
-    for (int other = 0; other < CPU_WARP; other++)
-        if (fiber->mask >> other & 1 && (other >= lanes || warp[other].state != fiber->state ||
-                                         warp[other].mask != fiber->mask))
-            return false;
-    return fiber->mask >> (fiber - warp) & 1;
-}
-
-/* The lanes of a complete group go on. */
-static void release_group(struct fiber *warp, unsigned mask, enum state state)
-{
-    struct worker *worker = cpu_worker;
-    for (int lane = 0; lane < CPU_WARP; lane++) {
-        if (!(mask >> lane & 1))
-            continue;
-        worker->threads->passed[lane] = warp[lane].bits;
-        warp[lane].passed_mask = mask;
-        warp[lane].state = READY;
-    }
-    if (state == AT_EXCHANGE) { /* which orders no accesses to memory */
-        worker->counts.exchanges++;
-    } else {
-        worker->counts.warp_barriers++;
-        cpu_shared_stretch(worker);
-    }
-}
-
-/* What most warps do: all lanes wait for all lanes. */
-static bool all_together(const struct fiber *warp, int lanes)
-{
-    const enum state state = warp[0].state;
-    if (warp[0].mask != 0xffffffff || lanes < CPU_WARP ||
-        (state != AT_WARP_BARRIER && state != AT_EXCHANGE))
-        return false;
-    bool alike = true;
-    for (int lane = 1; lane < CPU_WARP; lane++)
-        alike &= warp[lane].state == state && warp[lane].mask == 0xffffffff;
-    return alike;
-}
-
-/* True if some lanes go on; false if all have reached the block's barrier or their end. */
-static bool release_warp(struct fiber *warp, int lanes)
-{
-    bool released = false;
-    int stuck = -1;
-    if (all_together(warp, lanes)) {
-        release_group(warp, 0xffffffff, warp[0].state);
-        return true;
-    }
-    for (int lane = 0; lane < lanes; lane++) {
-        if (warp[lane].state == PAUSED) {
-            warp[lane].state = READY;
-            released = true;
-        }
-    }
-    for (int lane = 0; lane < lanes; lane++) {
-        const enum state state = warp[lane].state;
-        if (state != AT_WARP_BARRIER && state != AT_EXCHANGE)
-            continue;
-        if (group_complete(warp, lanes, &warp[lane])) {
-            release_group(warp, warp[lane].mask, state);
-            released = true;
-        } else {
-            stuck = lane;
-        }
-    }
-    if (!released && stuck >= 0)
-        stop_stuck(warp, lanes, stuck);
-    return released;
-}
-
-static void run_warp(struct fiber *warp, int lanes)
-{
-    struct threads *threads = cpu_worker->threads;
-    threads->warp = warp;
+    threads->warp = &threads->fiber[first];
+    threads->first = first;
     threads->lanes = lanes;
+    threads->ready = lanes < CPU_WARP ? (1u << lanes) - 1 : 0xffffffff;
     cpu_shared_stretch(cpu_worker);
     do {
-        run_lanes(threads);
+        run_lanes();
         cpu_requests_merge(cpu_worker);
-    } while (release_warp(warp, lanes));
+    } while (cpu_release_warp(threads));
 }
 
-/* True if the block goes on: all of its threads have reached the same barrier. */
-static bool pass_barrier(struct fiber *fibers, int threads)
+static void run_block(int count)
 {
-    const struct fiber *first = NULL, *ended = NULL;
-    for (int n = 0; n < threads; n++) {
-        struct fiber *fiber = &fibers[n];
-        if (fiber->state == DONE)
-            ended = fiber;
-        else if (!first)
-            first = fiber;
-    }
-    if (!first)
-        return false;
-    cpu_now.thread = first->index;
-    for (int n = 0; n < threads; n++) {
-        struct fiber *fiber = &fibers[n];
-        if (ended || fiber->line != first->line || fiber->file != first->file) {
-            const struct fiber *other = ended ? ended : fiber;
-            cpu_stop(first->file, first->line,
-                     "waits at __syncthreads() for all threads of the block, but thread (%u, "
-                     "%u, %u) %s",
-                     other->index.x, other->index.y, other->index.z, text_of(other));
-        }
-        fiber->state = READY;
-    }
-    cpu_worker->counts.barriers += (threads + CPU_WARP - 1) / CPU_WARP;
-    cpu_shared_barrier(cpu_worker);
-    return true;
-}
-
-static void run_block(int threads)
-{
-    struct fiber *fibers = cpu_worker->threads->fiber;
-    for (int n = 0; n < threads; n++) {
-        fibers[n].state = READY;
-        fibers[n].operations = 0;
-    }
     do {
-        for (int first = 0; first < threads; first += CPU_WARP)
-            run_warp(&fibers[first], threads - first < CPU_WARP ? threads - first : CPU_WARP);
-    } while (pass_barrier(fibers, threads));
+        for (int first = 0; first < count; first += CPU_WARP)
+            run_warp(first, count - first < CPU_WARP ? count - first : CPU_WARP);
+    } while (cpu_pass_barrier(threads->fiber, count));
 }
 
 static int threads_of(const struct cpu_grid *grid)
@@ -331,13 +153,13 @@ static void run_blocks(const struct cpu_grid *grid)
     if (!cpu_worker)
         worker_make();
     struct worker *worker = cpu_worker;
-    worker->threads->grid = grid;
+    threads->grid = grid;
     cpu_now.kernel = grid->kernel;
     cpu_now.file = grid->file;
     cpu_now.grid_dim = grid->grid;
     cpu_now.block_dim = grid->block;
     cpu_now.observed = !cpu_options.unobserved;
-    number_threads(worker->threads->fiber, grid->block);
+    number_threads(threads->fiber, grid->block);
     cpu_requests_begin(worker);
     cpu_watch_worker(worker, &cpu_now);
 #pragma omp for schedule(dynamic)
@@ -370,27 +192,23 @@ void cpu_run_threads(const struct cpu_grid *grid)
 
 void cpu_sync_block(const char *file, int line)
 {
-    wait_in(AT_BARRIER, file, line);
+    wait_for(AT_BARRIER, 0, NULL, file, line);
 }
 
 void cpu_sync_warp(unsigned mask, const char *file, int line)
 {
-    cpu_worker->threads->running->mask = mask;
-    wait_in(AT_WARP_BARRIER, file, line);
+    wait_for(AT_WARP_BARRIER, mask, NULL, file, line);
 }
 
 void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line)
 {
-    struct fiber *fiber = cpu_worker->threads->running;
-    fiber->mask = mask;
-    fiber->bits = bits;
-    wait_in(AT_EXCHANGE, file, line);
+    threads->passing[cpu_now.lane] = bits;
+    wait_for(AT_EXCHANGE, mask, NULL, file, line);
 }
 
-uint64_t cpu_passed(int lane, const char *file, int line)
+void cpu_exchange_reduced(const struct cpu_reduction *reduction, uint64_t bits,
+                          const char *file, int line)
 {
-    struct threads *threads = cpu_worker->threads;
-    if (!(threads->running->passed_mask >> lane & 1))
-        cpu_stop(file, line, "takes a value from lane %d of its warp, which passes none", lane);
-    return threads->passed[lane];
+    threads->passing[cpu_now.lane] = bits;
+    wait_for(AT_EXCHANGE, 0xffffffff, reduction, file, line);
 }

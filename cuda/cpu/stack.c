@@ -3,26 +3,23 @@
 
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "core/status.h"
 
-#if defined __SANITIZE_ADDRESS__
-#define WITH_ASAN
-#elif defined __has_feature
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN
-#endif
-#endif
 #ifdef WITH_ASAN
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum {
-    PAGE_BYTES = 64 * 1024, /* of any machine */
-    /* Stacks begin at different places of their pages, or all would share a few cache lines. */
-    STAGGER = 13 * 64,
-    STAGGERS = 64,
-};
+/* Stacks begin at different places of their pages, or all would share a few cache lines. */
+enum { STAGGER = 13 * 64, STAGGERS = 64 };
+
+/* An odd number of pages: if stacks lay a power of two apart, the pages in use of all would
+ * share a few entries of the TLB, and a switch among 256 would take twice as long. */
+size_t stack_pitch(void)
+{
+    return STACK_BYTES + (size_t)sysconf(_SC_PAGESIZE);
+}
 
 void *stack_map(size_t bytes)
 {
@@ -34,11 +31,11 @@ void *stack_map(size_t bytes)
 
 #ifdef FLASHLAB_SWAPCONTEXT
 
-static void prepare(struct stack *stack, char *bottom, void (*begin)(void))
+static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begin)(void))
 {
     getcontext(&stack->context);
     stack->context.uc_stack.ss_sp = bottom;
-    stack->context.uc_stack.ss_size = stack->bytes;
+    stack->context.uc_stack.ss_size = bytes;
     makecontext(&stack->context, begin, 0);
 }
 
@@ -71,10 +68,10 @@ __asm__(".text\n"
         "    pop %rcx\n    jmp *%rcx\n"
         ".size " SWITCH ", .-" SWITCH "\n");
 
-static void prepare(struct stack *stack, char *bottom, void (*begin)(void))
+static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begin)(void))
 {
     /* six registers, where to go, and where that would return to: nowhere */
-    void **top = (void **)(bottom + stack->bytes) - 8;
+    void **top = (void **)(bottom + bytes) - 8;
     memset(top, 0, 8 * sizeof *top);
     memcpy(&top[6], &begin, sizeof begin);
     stack->top = top;
@@ -125,13 +122,15 @@ void stack_switch(struct stack *from, struct stack *to)
 
 void stack_make(struct stack *stack, char *stacks, int n, void (*begin)(void))
 {
-    char *guard = stacks + (size_t)n * STACK_BYTES, *bottom = guard + PAGE_BYTES;
-    mprotect(guard, PAGE_BYTES, PROT_NONE);
-    stack->bottom = bottom;
-    stack->bytes = (size_t)(STACK_BYTES - PAGE_BYTES - n % STAGGERS * STAGGER);
+    char *guard = stacks + (size_t)n * stack_pitch();
+    char *bottom = guard + stack_pitch() - STACK_BYTES;
+    const size_t bytes = (size_t)(STACK_BYTES - n % STAGGERS * STAGGER);
+    mprotect(guard, (size_t)(bottom - guard), PROT_NONE);
 #ifdef WITH_ASAN
+    stack->bottom = bottom;
+    stack->bytes = bytes;
     first_call = begin; /* one function for all stacks of an OpenMP thread */
     begin = begin_on_stack;
 #endif
-    prepare(stack, bottom, begin);
+    prepare(stack, bottom, bytes, begin);
 }

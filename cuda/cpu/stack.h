@@ -10,6 +10,13 @@
 #ifdef FLASHLAB_SWAPCONTEXT
 #include <ucontext.h>
 #endif
+#if defined __SANITIZE_ADDRESS__
+#define WITH_ASAN
+#elif defined __has_feature
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN
+#endif
+#endif
 
 enum { STACK_BYTES = 256 * 1024 };
 
@@ -21,17 +28,21 @@ struct stack {
 #else
     void *top;
 #endif
-    /* For AddressSanitizer. */
+#ifdef WITH_ASAN
     const void *bottom;
     size_t bytes;
     void *fake;
+#endif
 };
 
 /* Zeroed memory of its own pages; stops if there is none. */
 void *stack_map(size_t bytes);
 
-/* Stack n of those that begin at stacks, STACK_BYTES each: the first switch to it calls
- * begin(), which never returns. It ends in a page that stops whoever overruns it. */
+/* From one stack to the next of those that lie together: a multiple of a page. */
+size_t stack_pitch(void);
+
+/* Stack n of those that lie at stacks: the first switch to it calls begin(), which never
+ * returns. It ends in a page that stops whoever overruns it. */
 void stack_make(struct stack *stack, char *stacks, int n, void (*begin)(void));
 
 /* What runs now will go on from *from; what *to was left with goes on. */

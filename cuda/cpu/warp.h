@@ -16,6 +16,14 @@ static inline void __syncwarp(unsigned mask = 0xffffffff, CPU_HERE)
     cpu_sync_warp(mask, file, line);
 }
 
+/* What the lane has passed, as the running one sees it. */
+static inline uint64_t cpu_passed(int lane, const char *file, int line)
+{
+    if (!(cpu_now.passed_mask[cpu_now.lane] >> lane & 1))
+        cpu_stop(file, line, "takes a value from lane %d of its warp, which passes none", lane);
+    return cpu_now.passed[lane];
+}
+
 /* The lane's value goes to all others of the mask; what comes back is that of lane from, or its
  * own where that lies outside its part of the warp, lanes width wide. */
 template <class T>

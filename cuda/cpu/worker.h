@@ -62,8 +62,7 @@ struct word {
 };
 
 struct worker {
-    struct threads *threads; /* fibers.c */
-    bool in_lane;            /* a thread of a kernel is running */
+    bool in_lane; /* a thread of a kernel is running */
 
     /* requests.c */
     int places;

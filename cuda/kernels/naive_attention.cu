@@ -14,15 +14,9 @@
 #include "cuda/memory.h"
 #include "cuda/problem.h"
 #include "cuda/steps.h"
+#include "cuda/warp_reduce.h"
 
 enum { LANES = 32, WARPS = 4, PARTS = MAX_HEAD_DIM / LANES };
-
-static __device__ float warp_sum(float x)
-{
-    for (int other = LANES / 2; other > 0; other /= 2)
-        x += __shfl_xor_sync(0xffffffff, x, other);
-    return x;
-}
 
 static __global__ __launch_bounds__(LANES *WARPS) void naive_attention(
     struct attention a, Global<const float> Q, Global<const float> K, Global<const float> V,
@@ -44,7 +38,7 @@ static __global__ __launch_bounds__(LANES *WARPS) void naive_attention(
             if (first + lane < d)
                 products = fmaf(Q[q_row * d + first + lane], K[(kv_row + j) * d + first + lane],
                                 products);
-        const float Sij = a.scale * warp_sum(products);
+        const float Sij = a.scale * warp_sum<LANES>(products);
         STEP("Sij = scale Qi KjT", i, j);
 
         const float m_new = fmaxf(m, Sij), shift = m_new == -INFINITY ? 0.0f : m_new;
