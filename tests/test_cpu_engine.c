@@ -111,6 +111,32 @@ static void test_votes_and_reductions(void **state)
     cpu_end();
 }
 
+/* A reduction gives the bits, and counts the shuffles, of those that it stands for. */
+static void test_reductions_are_their_shuffles(void **state)
+{
+    enum { COUNT = 5 * 2 * LANES, SHUFFLES = 2 * (1 + 2 + 3 + 4 + 5) };
+    static const float special[] = {NAN, INFINITY, -INFINITY, 1e-40f, 3e38f};
+    static float plain[COUNT] __attribute__((aligned(256)));
+    (void)state;
+    for (int trial = 0; trial < 20; trial++) {
+        begin(&(struct cpu_options){0});
+        for (int lane = 0; lane < LANES; lane++)
+            from[lane] = sinf((float)(trial * LANES + lane)) * expf((float)(lane % 9));
+        if (trial % 2)
+            from[7 * trial % LANES] = special[trial / 2 % 5];
+        cpu_array("plain", plain, sizeof plain, CPU_UNWRITTEN);
+        launch_reductions(to, from, false);
+        launch_reductions(plain, from, true);
+        for (int i = 0; i < COUNT; i++)
+            if (!(isnan(to[i]) && isnan(plain[i])) &&
+                memcmp(&to[i], &plain[i], sizeof *to) != 0)
+                fail_msg("trial %d, result %d: %a, not %a", trial, i, to[i], plain[i]);
+        assert_int_equal(cpu_counts()->launch[0].exchanges, SHUFFLES);
+        assert_int_equal(cpu_counts()->launch[1].exchanges, SHUFFLES);
+        cpu_end();
+    }
+}
+
 /* Integers and floats, 64 blocks of 100 threads, in HBM and in shared memory. */
 static void test_atomics_of_many_blocks(void **state)
 {
@@ -340,6 +366,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shuffles),
         cmocka_unit_test(test_votes_and_reductions),
+        cmocka_unit_test(test_reductions_are_their_shuffles),
         cmocka_unit_test(test_atomics_of_many_blocks),
         cmocka_unit_test(test_three_dimensions),
         cmocka_unit_test(test_callers_tell_places_apart),

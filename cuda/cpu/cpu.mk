@@ -2,8 +2,9 @@
 
 # The one that belongs to CC.
 CPU_CXX ?= $(if $(findstring clang,$(notdir $(CC))),$(subst clang,clang++,$(CC)),$(CXX))
-# -O2 for the slow builds too: threads one after the other take long enough.
-CPU_COMMON = $(CFLAGS) -O2 $(ARCH_FLAGS) -I. -Isim -Icuda/cpu/include -fopenmp -Wall -Wextra -Werror \
+# -O2 for the slow builds too: threads one after the other take long enough. Programs alone are
+# linked with these objects, so that a variable of an OpenMP thread is a load away.
+CPU_COMMON = $(CFLAGS) -O2 -ftls-model=local-exec $(ARCH_FLAGS) -I. -Isim -Icuda/cpu/include -fopenmp -Wall -Wextra -Werror \
              $(sanitize_flags)
 CPU_CFLAGS = -std=gnu11 $(CPU_COMMON) -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # Loops that nvcc unrolls need not be here; elements that a condition guards twice are no surprise.

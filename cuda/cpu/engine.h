@@ -22,21 +22,31 @@ struct cpu_index {
 struct cpu_now {
     struct cpu_index thread, block, block_dim, grid_dim;
     const char *kernel, *file; /* as struct cpu_grid has them */
-    int lane, number;          /* of the thread in its warp and in its block */
-    bool observed;
+    int lane, warp;            /* of the thread in its warp, and of that in the block */
+    int64_t launch;            /* its number */
+    bool observed, traced;     /* traced: steps are recorded */
     /* What the lanes of its warp have passed at the last exchange of each; and, by lane, of
      * which lanes it may see that. */
     uint64_t passed[CPU_WARP];
     unsigned passed_mask[CPU_WARP];
+    float met[CPU_WARP]; /* at the last butterfly, see cpu_meet() */
 };
 extern __thread struct cpu_now cpu_now;
+
+/* Of the running thread in its block. */
+static inline unsigned cpu_thread_number(void)
+{
+    return (unsigned)(cpu_now.warp * CPU_WARP + cpu_now.lane);
+}
 
 struct cpu_grid {
     const char *kernel, *file; /* of its launch: the kernel's own */
     const void *function;      /* the kernel's address, as the attributes were set for it */
     struct cpu_index grid, block;
-    size_t shared_bytes;                 /* dynamic */
-    void (*thread)(const void *context); /* one thread of the kernel, from begin to end */
+    size_t shared_bytes; /* dynamic */
+    /* Threads of the kernel, one after the other: each ends in cpu_end_thread(). Returns when
+     * cpu_now.launch is another. */
+    void (*threads)(const void *context);
     const void *context;
 };
 
@@ -72,20 +82,22 @@ void cpu_access(const void *at, uint64_t site, const char *file);
 void *cpu_shared_dynamic(void);
 void *cpu_shared_static(const char *name, int64_t bytes, int key);
 
+void cpu_end_thread(void);
+
 /* __syncthreads() and __syncwarp(). */
 void cpu_sync_block(const char *file, int line);
 void cpu_sync_warp(unsigned mask, const char *file, int line);
 /* Shuffles, votes and reductions: every lane of the mask passes its bits; then each may see
  * what the others passed, until it passes something again. */
 void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line);
-/* Several shuffles of a warp at one wait, which know what each lane does with what it gets:
- * combine makes, of what all lanes passed at the first, what each has after the last. */
-struct cpu_reduction {
-    void (*combine)(uint64_t passed[CPU_WARP]);
+/* Several shuffles of a warp at one wait, of which it is known what each lane does with what it
+ * gets. Each leaves its value in cpu_now.met[] and finds there what it has after the last; all
+ * come with the same butterfly. */
+struct cpu_butterfly {
+    void (*combine)(float x[CPU_WARP]);
     int shuffles;
 };
-void cpu_exchange_reduced(const struct cpu_reduction *reduction, uint64_t bits,
-                          const char *file, int line);
+void cpu_meet(const struct cpu_butterfly *butterfly, const char *file, int line);
 
 /* Step marks, see cuda/steps.h. A team is the threads that do the work of one block of the
  * simulator, at x, y, z of its grid. */
@@ -94,7 +106,7 @@ struct cpu_team {
     int number; /* of the calling thread's next step */
 };
 struct cpu_step_rows; /* what a step says of the rows of a tile */
-/* NULL: nobody wants to know, or the step has no rows. */
+/* While steps are recorded; NULL: the step has no rows. */
 struct cpu_step_rows *cpu_step(struct cpu_team *team, const char *name, int i, int j, int rows);
 /* By the threads that have them. NaN stands for what a step does not know. */
 void cpu_step_row(struct cpu_step_rows *rows, int row, float m, float l);

@@ -40,36 +40,81 @@ static void count_operations(struct fiber *fiber, int64_t more, const char *file
                  (long long)fiber->operations);
 }
 
-/* The fiber of the running warp's lane is about to run. */
-static inline struct fiber *prepare(int lane)
+static inline void prepare(struct fiber *fiber)
 {
-    struct fiber *fiber = &threads->warp[lane];
     cpu_now.thread = fiber->index;
-    cpu_now.lane = lane;
-    cpu_now.number = threads->first + lane;
     threads->running = fiber;
-    cpu_worker->run++;
     cpu_worker->run_accesses = 0;
-    return fiber;
 }
 
-/* The next lane goes on at once: the scheduler comes in when all have run. */
-static inline void wait_for(enum wait wait, unsigned mask,
-                            const struct cpu_reduction *reduction, const char *file, int line)
+/* Do all lanes of the warp run, one after the other? */
+static inline bool in_order(void)
 {
-    struct fiber *fiber = threads->running;
-    const unsigned ready = threads->ready & (threads->ready - 1); /* without this lane */
-    count_operations(fiber, cpu_worker->run_accesses + 1, file, line);
-    fiber->wait = wait;
-    fiber->mask = mask;
-    fiber->reduction = reduction;
-    fiber->file = file;
-    fiber->line = line;
-    threads->ready = ready;
-    if (ready)
-        stack_switch(&fiber->stack, &prepare(__builtin_ctz(ready))->stack);
+    return threads->end != threads->warp;
+}
+
+/* Not what the lanes before this one wait for: those are told, now that threads->waiting no
+ * longer says it. */
+static void wait_alone(struct fiber *fiber, const struct waiting *waiting)
+{
+    for (int before = 1; before <= threads->alike; before++)
+        fiber[-before].waiting = threads->waiting;
+    threads->waiting = *waiting;
+    threads->alike = 1;
+}
+
+/* NULL: all have run. */
+static struct fiber *next_lane(struct fiber *fiber)
+{
+    if (in_order())
+        return fiber + 1 < threads->end ? fiber + 1 : NULL;
+    threads->ready &= threads->ready - 1;
+    return threads->ready ? &threads->warp[__builtin_ctz(threads->ready)] : NULL;
+}
+
+/* The first lane to wait for this, the last one to wait, or one of few that run. */
+static __attribute__((noinline)) void wait_slowly(enum wait wait, unsigned mask,
+                                                  const struct cpu_butterfly *butterfly,
+                                                  const char *file, int line)
+{
+    const struct waiting waiting = {wait, line, file, butterfly, mask};
+    const struct waiting *before = &threads->waiting;
+    struct fiber *fiber = threads->running, *next = next_lane(fiber);
+    if (!in_order())
+        fiber->waiting = waiting;
+    else if (line == before->line && wait == before->wait && file == before->file &&
+             butterfly == before->butterfly && mask == before->mask)
+        threads->alike++;
     else
-        stack_switch(&fiber->stack, &threads->scheduler);
+        wait_alone(fiber, &waiting);
+    if (!next)
+        return stack_switch(&fiber->stack, &threads->scheduler);
+    cpu_now.lane = (int)(next - threads->warp);
+    prepare(next);
+    stack_switch(&fiber->stack, &next->stack);
+}
+
+/* The next lane goes on at once: the scheduler comes in when all have run. Inline, so that only
+ * what a kind of wait has is compared. */
+static inline __attribute__((always_inline)) void
+wait_for(enum wait wait, unsigned mask, const struct cpu_butterfly *butterfly, const char *file,
+         int line)
+{
+    const struct waiting *before = &threads->waiting;
+    struct fiber *fiber = threads->running, *next = fiber + 1;
+    if (wait == DONE)
+        fiber->operations = 0; /* the next thread's */
+    else
+        count_operations(fiber, cpu_worker->run_accesses + 1, file, line);
+    if (line != before->line || wait != before->wait || file != before->file ||
+        (wait == AT_BUTTERFLY && butterfly != before->butterfly) ||
+        ((wait == AT_EXCHANGE || wait == AT_WARP_BARRIER) && mask != before->mask) ||
+        next >= threads->end)
+        return wait_slowly(wait, mask, butterfly, file, line);
+    threads->alike++;
+    cpu_now.lane++;
+    prepare(next);
+    stack_switch(&fiber->stack, &next->stack);
 }
 
 void cpu_pause(const char *file, int line)
@@ -79,11 +124,8 @@ void cpu_pause(const char *file, int line)
 
 static void fiber_main(void)
 {
-    for (;;) {
-        threads->running->operations = 0;
-        threads->grid->thread(threads->grid->context);
-        wait_for(DONE, 0, NULL, threads->grid->kernel, 0);
-    }
+    for (;;)
+        threads->grid->threads(threads->grid->context);
 }
 
 static void worker_make(void)
@@ -102,21 +144,27 @@ static void worker_make(void)
 /* All lanes that can, until each waits. */
 static void run_lanes(void)
 {
-    struct fiber *first = prepare(__builtin_ctz(threads->ready));
+    const unsigned all = 0xffffffff >> (CPU_WARP - threads->lanes);
+    threads->end = threads->warp + (threads->ready == all ? threads->lanes : 0);
+    threads->alike = 0;
+    cpu_now.lane = __builtin_ctz(threads->ready);
+    prepare(&threads->warp[cpu_now.lane]);
+    cpu_worker->rounds++;
     cpu_worker->in_lane = true;
-    stack_switch(&threads->scheduler, &first->stack);
+    stack_switch(&threads->scheduler, &threads->running->stack);
     cpu_worker->in_lane = false;
     threads->running = NULL;
+    threads->ready = 0;
     if (threads->stop_file)
         cpu_fail(&cpu_now, threads->stop_file, threads->stop_line, threads->stop_text);
 }
 
-static void run_warp(int first, int lanes)
+static void run_warp(int warp, int lanes)
 {
-    threads->warp = &threads->fiber[first];
-    threads->first = first;
+    threads->warp = &threads->fiber[warp * CPU_WARP];
     threads->lanes = lanes;
-    threads->ready = lanes < CPU_WARP ? (1u << lanes) - 1 : 0xffffffff;
+    threads->ready = 0xffffffff >> (CPU_WARP - lanes);
+    cpu_now.warp = warp;
     cpu_shared_stretch(cpu_worker);
     do {
         run_lanes();
@@ -127,9 +175,11 @@ static void run_warp(int first, int lanes)
 static void run_block(int count)
 {
     do {
-        for (int first = 0; first < count; first += CPU_WARP)
-            run_warp(first, count - first < CPU_WARP ? count - first : CPU_WARP);
-    } while (cpu_pass_barrier(threads->fiber, count));
+        for (int warp = 0; warp * CPU_WARP < count; warp++) {
+            const int left = count - warp * CPU_WARP;
+            run_warp(warp, left < CPU_WARP ? left : CPU_WARP);
+        }
+    } while (cpu_pass_barrier(threads, count));
 }
 
 static int threads_of(const struct cpu_grid *grid)
@@ -154,11 +204,13 @@ static void run_blocks(const struct cpu_grid *grid)
         worker_make();
     struct worker *worker = cpu_worker;
     threads->grid = grid;
+    cpu_now.launch++;
     cpu_now.kernel = grid->kernel;
     cpu_now.file = grid->file;
     cpu_now.grid_dim = grid->grid;
     cpu_now.block_dim = grid->block;
     cpu_now.observed = !cpu_options.unobserved;
+    cpu_now.traced = cpu_options.step_log;
     number_threads(threads->fiber, grid->block);
     cpu_requests_begin(worker);
     cpu_watch_worker(worker, &cpu_now);
@@ -190,6 +242,11 @@ void cpu_run_threads(const struct cpu_grid *grid)
     cpu_steps_end(grid->kernel);
 }
 
+void cpu_end_thread(void)
+{
+    wait_for(DONE, 0, NULL, NULL, 0);
+}
+
 void cpu_sync_block(const char *file, int line)
 {
     wait_for(AT_BARRIER, 0, NULL, file, line);
@@ -206,9 +263,7 @@ void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line)
     wait_for(AT_EXCHANGE, mask, NULL, file, line);
 }
 
-void cpu_exchange_reduced(const struct cpu_reduction *reduction, uint64_t bits,
-                          const char *file, int line)
+void cpu_meet(const struct cpu_butterfly *butterfly, const char *file, int line)
 {
-    threads->passing[cpu_now.lane] = bits;
-    wait_for(AT_EXCHANGE, 0xffffffff, reduction, file, line);
+    wait_for(AT_BUTTERFLY, 0xffffffff, butterfly, file, line);
 }

@@ -94,18 +94,21 @@ static struct place *place_make(struct worker *worker, const char *at, uint64_t 
     /* The room of what was there in an earlier launch is reused. */
     uint32_t *const offset = place->offset;
     const uint32_t capacity = place->capacity;
-    *place = (struct place){.site = site,
-                            .file = file,
-                            .base = array->base,
-                            .last = (uint64_t)(array->bytes - kind.bytes),
-                            .written = array->written,
-                            .offset = offset,
-                            .number = (uint8_t)number,
-                            .after = {place, place},
-                            .at = where,
-                            .kind = kind,
-                            .array = array,
-                            .capacity = capacity};
+    *place =
+        (struct place){.site = site,
+                       .file = file,
+                       .base = array->base,
+                       .last = (uint64_t)(array->bytes - kind.bytes),
+                       .bytes = (uint32_t)kind.bytes,
+                       .number = (uint8_t)number,
+                       .one_word = kind.bytes == CPU_WORD && !(cpu_now.traced && !kind.shared),
+                       .written = array->written,
+                       .offset = offset,
+                       .after = {place, place},
+                       .at = where,
+                       .kind = kind,
+                       .array = array,
+                       .capacity = capacity};
     if (kind.shared)
         place->words = &worker->words[(array->base - worker->shared) / CPU_WORD];
     return place;
@@ -180,30 +183,43 @@ static __attribute__((noinline)) void stop_unwritten(const struct place *place, 
              cpu_called_at(&place->at).text);
 }
 
-/* Blocks on other OpenMP threads may look at the same words. */
-static inline void access_hbm(struct worker *worker, const struct place *place, uint32_t offset,
-                              uint64_t site)
+/* Of the access at offset, one word. Blocks on other OpenMP threads may look at the same. */
+static inline void access_hbm_word(const struct place *place, uint32_t offset, uint32_t word,
+                                   enum cpu_way way)
 {
-    const uint32_t bytes = site >> 3 & 31;
-    const enum cpu_way way = (enum cpu_way)(site & (CPU_SITE_SHARED - 1));
-    if (cpu_options.step_log)
-        (way == CPU_LOAD ? worker->read_bytes : worker->written_bytes)[cpu_now.number] += bytes;
-    for (uint32_t word = offset / CPU_WORD; word * CPU_WORD < offset + bytes; word++) {
-        if (way == CPU_STORE)
-            __atomic_store_n(&place->written[word], 1, __ATOMIC_RELAXED);
-        else if (!__atomic_load_n(&place->written[word], __ATOMIC_RELAXED))
-            return stop_unwritten(place, offset);
-    }
+    if (way == CPU_STORE)
+        __atomic_store_n(&place->written[word], 1, __ATOMIC_RELAXED);
+    else if (!__atomic_load_n(&place->written[word], __ATOMIC_RELAXED))
+        stop_unwritten(place, offset);
 }
 
-static inline void access_shared(struct worker *worker, const struct place *place,
-                                 uint32_t offset, uint64_t site)
+static __attribute__((noinline)) void access_hbm(struct worker *worker,
+                                                 const struct place *place, uint32_t offset)
 {
-    const uint32_t bytes = site >> 3 & 31;
-    bool read = (site & (CPU_SITE_SHARED - 1)) == CPU_LOAD;
-    for (uint32_t word = offset / CPU_WORD; read && word * CPU_WORD < offset + bytes; word++)
+    const enum cpu_way way = place->kind.way;
+    const uint32_t end = offset + place->bytes;
+    if (cpu_now.traced)
+        (way == CPU_LOAD ? worker->read_bytes : worker->written_bytes)[cpu_thread_number()] +=
+            place->bytes;
+    for (uint32_t word = offset / CPU_WORD; word * CPU_WORD < end; word++)
+        access_hbm_word(place, offset, word, way);
+}
+
+static __attribute__((noinline)) void access_shared(struct worker *worker,
+                                                    const struct place *place, uint32_t offset)
+{
+    const uint32_t end = offset + place->bytes;
+    bool read = place->kind.way == CPU_LOAD;
+    for (uint32_t word = offset / CPU_WORD; read && word * CPU_WORD < end; word++)
         read = cpu_shared_read(worker, &place->words[word], place->number);
     if (!read)
+        cpu_shared_check(worker, offset, place);
+}
+
+static __attribute__((noinline)) void
+read_shared_word(struct worker *worker, const struct place *place, uint32_t offset)
+{
+    if (!cpu_shared_read(worker, &place->words[offset / CPU_WORD], place->number))
         cpu_shared_check(worker, offset, place);
 }
 
@@ -223,15 +239,20 @@ void cpu_access(const void *at, uint64_t site, const char *file)
     if (made == place->room || worker->run_accesses >= PAUSE_ACCESSES)
         return access_prepared(at, site, file);
     const uint64_t offset = (uint64_t)((const char *)at - place->base);
-    if (offset & ((site >> 3 & 31) - 1))
+    if (offset & (place->bytes - 1))
         return stop_misaligned(place, offset);
     worker->run_accesses++;
     place->made[lane] = made + 1;
     place->offset[made * CPU_WARP + lane] = (uint32_t)offset;
-    if (site & CPU_SITE_SHARED)
-        access_shared(worker, place, (uint32_t)offset, site);
-    else
-        access_hbm(worker, place, (uint32_t)offset, site);
+    const enum cpu_way way = (enum cpu_way)(site & (CPU_SITE_SHARED - 1));
+    if (site & CPU_SITE_SHARED) {
+        if (place->one_word && way == CPU_LOAD)
+            return read_shared_word(worker, place, (uint32_t)offset);
+        return access_shared(worker, place, (uint32_t)offset);
+    }
+    if (!place->one_word)
+        return access_hbm(worker, place, (uint32_t)offset);
+    access_hbm_word(place, (uint32_t)offset, (uint32_t)offset / CPU_WORD, way);
 }
 
 void cpu_requests_begin(struct worker *worker)
@@ -275,20 +296,48 @@ static int sectors_of(const struct request *request)
     return ascending ? sectors : sectors_of_request(address, active);
 }
 
-static struct cost cost_of(const struct place *place, const struct request *r)
+/* All lanes of the warp, each so many bytes behind the one before. */
+static bool evenly_spaced(const struct request *r, uint32_t bytes)
+{
+    uint32_t other = 0;
+    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
+        other |= (r->offset[lane] - r->offset[0]) ^ (lane * bytes);
+    return other == 0 && r->active == 0xffffffff;
+}
+
+/* All lanes of the warp, among as many words as there are banks: no two words share one. */
+static bool within_banks(const struct request *r)
+{
+    uint32_t least = r->offset[0], most = r->offset[0];
+    for (int lane = 1; lane < CPU_WARP; lane++) {
+        least = r->offset[lane] < least ? r->offset[lane] : least;
+        most = r->offset[lane] > most ? r->offset[lane] : most;
+    }
+    return most - least < BANKS * BANK_BYTES && r->active == 0xffffffff;
+}
+
+static struct cost cost_of_shared(const struct place *place, const struct request *r)
 {
     const int bytes = place->kind.bytes;
     const bool is_load = place->kind.way == CPU_LOAD;
-    struct cost cost = {0};
-    if (place->kind.shared) {
-        cost.wavefronts = bank_wavefronts(r->offset, r->active, bytes, is_load);
-        cost.least_wavefronts =
-            cost.wavefronts == 1 ? 1
-                                 : bank_least_wavefronts(r->offset, r->active, bytes, is_load);
-    } else {
-        cost.sectors = sectors_of(r);
-    }
+    struct cost cost = {.wavefronts = 1, .least_wavefronts = 1};
+    if (bytes == CPU_WORD && within_banks(r))
+        return cost;
+    cost.wavefronts = bank_wavefronts(r->offset, r->active, bytes, is_load);
+    if (cost.wavefronts > 1)
+        cost.least_wavefronts = bank_least_wavefronts(r->offset, r->active, bytes, is_load);
     return cost;
+}
+
+static struct cost cost_of(const struct place *place, const struct request *r)
+{
+    if (place->kind.shared)
+        return cost_of_shared(place, r);
+    if (evenly_spaced(r, place->bytes) || evenly_spaced(r, 0)) {
+        const uint32_t first = r->offset[0], last = r->offset[CPU_WARP - 1];
+        return (struct cost){.sectors = (int)(last / SECTOR_BYTES - first / SECTOR_BYTES) + 1};
+    }
+    return (struct cost){.sectors = sectors_of(r)};
 }
 
 /* Does the request cost what the one before it at the place did? All of its accesses lie as far
@@ -346,7 +395,7 @@ static void merge_place(struct place *place)
         add_request(place, &request, &cost);
         before = request;
     }
-    memset(place->made, 0, sizeof place->made);
+    place->made_of_all = (made_of_all){0};
     place->room = 0;
 }
 

@@ -44,15 +44,14 @@ void *cpu_shared_dynamic(void)
     return cpu_worker->shared;
 }
 
-void *cpu_shared_static(const char *name, int64_t bytes, int key)
+/* The first thread of a block comes to an array. */
+static __attribute__((noinline)) void *make_static(struct worker *worker, const char *name,
+                                                   int64_t bytes, int key)
 {
-    struct worker *worker = cpu_worker;
     char *next = worker->shared + CPU_SHARED_HALF;
     int64_t sum = bytes;
     for (int n = 1; n < worker->regions; n++) {
         const struct cpu_array *region = &worker->region[n];
-        if (region->key == key)
-            return worker->shared + (region->base - worker->shared);
         sum += region->bytes;
         next = worker->shared + (region->base - worker->shared) +
                (region->bytes + 2 * BETWEEN_ARRAYS - 1) / BETWEEN_ARRAYS * BETWEEN_ARRAYS;
@@ -72,6 +71,15 @@ void *cpu_shared_static(const char *name, int64_t bytes, int key)
     worker->region[worker->regions++] =
         (struct cpu_array){.name = name, .base = next, .bytes = bytes, .key = key};
     return next;
+}
+
+void *cpu_shared_static(const char *name, int64_t bytes, int key)
+{
+    struct worker *worker = cpu_worker;
+    for (int n = 1; n < worker->regions; n++)
+        if (worker->region[n].key == key)
+            return worker->shared + (worker->region[n].base - worker->shared);
+    return make_static(worker, name, bytes, key);
 }
 
 /* who did what at that place, unordered with the running thread's access to the word, one of
@@ -103,7 +111,7 @@ static const char *missing_between(unsigned warp, unsigned other)
 
 static void stop_written(const struct place *place, uint32_t n, const struct word *word)
 {
-    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    const unsigned warp = (unsigned)cpu_now.warp;
     stop_race(place, n, thread_text(word->writer), "writes", word->write_place,
               missing_between(warp, word->writer / CPU_WARP));
 }
@@ -113,7 +121,7 @@ static void stop_written(const struct place *place, uint32_t n, const struct wor
 static void stop_read(const struct place *place, uint32_t n, const struct word *word,
                       uint32_t lanes)
 {
-    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    const unsigned warp = (unsigned)cpu_now.warp;
     char text[64];
     if (word->read_warp != warp && word->read_by_others)
         snprintf(text, sizeof text, "a thread of warp %u", word->read_warp);
@@ -164,7 +172,7 @@ static inline bool write_stays(const struct worker *worker, const struct word *w
 
 void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place *place)
 {
-    const unsigned self = (unsigned)cpu_now.number;
+    const unsigned self = cpu_thread_number();
     const enum cpu_way way = place->kind.way;
     const uint32_t end = offset + (uint32_t)place->kind.bytes;
     for (uint32_t n = offset / CPU_WORD; n * CPU_WORD < end; n++) {

@@ -11,14 +11,18 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-/* Stacks begin at different places of their pages, or all would share a few cache lines. */
-enum { STAGGER = 13 * 64, STAGGERS = 64 };
+enum {
+    GUARD_PAGES = 17,
+    /* Stacks begin at different places of their pages, or all would share a few cache lines. */
+    STAGGER = 13 * 64,
+    STAGGERS = 64,
+};
 
-/* An odd number of pages: if stacks lay a power of two apart, the pages in use of all would
+/* An odd number of pages apart: if it were a power of two, the pages in use of all stacks would
  * share a few entries of the TLB, and a switch among 256 would take twice as long. */
 size_t stack_pitch(void)
 {
-    return STACK_BYTES + (size_t)sysconf(_SC_PAGESIZE);
+    return STACK_BYTES + GUARD_PAGES * (size_t)sysconf(_SC_PAGESIZE);
 }
 
 void *stack_map(size_t bytes)

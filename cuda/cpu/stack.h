@@ -42,7 +42,7 @@ void *stack_map(size_t bytes);
 size_t stack_pitch(void);
 
 /* Stack n of those that lie at stacks: the first switch to it calls begin(), which never
- * returns. It ends in a page that stops whoever overruns it. */
+ * returns. It ends in pages that stop whoever overruns it. */
 void stack_make(struct stack *stack, char *stacks, int n, void (*begin)(void));
 
 /* What runs now will go on from *from; what *to was left with goes on. */

@@ -7,10 +7,10 @@
 
 #define STEPS_BEGIN(x, y, z) struct cpu_team step_team = {x, y, z, 0}
 #define STEPS_BEGIN_WARP(x, y, z) STEPS_BEGIN(x, y, z)
-#define STEP(name, i, j) ((void)cpu_step(&step_team, name, i, j, 0))
+#define STEP(name, i, j) ((void)cpu_mark(&step_team, name, i, j, 0))
 #define STEP_ROWS(name, i, j, rows, m, l, O, dv)                                               \
     do {                                                                                       \
-        struct cpu_step_rows *const step_rows = cpu_step(&step_team, name, i, j, rows);        \
+        struct cpu_step_rows *const step_rows = cpu_mark(&step_team, name, i, j, rows);        \
         if (step_rows) {                                                                       \
             cpu_step_statistics(step_rows, m, l);                                              \
             cpu_step_norms(step_rows, O, dv);                                                  \
@@ -18,16 +18,23 @@
     } while (0)
 #define STEP_STATISTICS(name, i, j, rows, m, l)                                                \
     do {                                                                                       \
-        struct cpu_step_rows *const step_rows = cpu_step(&step_team, name, i, j, rows);        \
+        struct cpu_step_rows *const step_rows = cpu_mark(&step_team, name, i, j, rows);        \
         if (step_rows)                                                                         \
             cpu_step_statistics(step_rows, m, l);                                              \
     } while (0)
 #define STEP_NORMS(name, i, j, rows, O, dv)                                                    \
     do {                                                                                       \
-        struct cpu_step_rows *const step_rows = cpu_step(&step_team, name, i, j, rows);        \
+        struct cpu_step_rows *const step_rows = cpu_mark(&step_team, name, i, j, rows);        \
         if (step_rows)                                                                         \
             cpu_step_norms(step_rows, O, dv);                                                  \
     } while (0)
+
+/* NULL: nobody wants to know, or the step has no rows. */
+static inline struct cpu_step_rows *cpu_mark(struct cpu_team *team, const char *name, int i,
+                                             int j, int rows)
+{
+    return cpu_now.traced ? cpu_step(team, name, i, j, rows) : NULL;
+}
 
 /* Of a tile over the whole block. */
 template <int R>

@@ -77,8 +77,6 @@ static struct step *find_step(struct step_list *list, const struct cpu_team *tea
 struct cpu_step_rows *cpu_step(struct cpu_team *team, const char *name, int i, int j, int rows)
 {
     struct worker *worker = cpu_worker;
-    if (!cpu_options.step_log)
-        return NULL;
     struct step *step = find_step(worker->steps, team);
     if (!step) {
         step = append(worker->steps);
@@ -94,7 +92,7 @@ struct cpu_step_rows *cpu_step(struct cpu_team *team, const char *name, int i, i
             }
         }
     }
-    const int thread = cpu_now.number;
+    const unsigned thread = cpu_thread_number();
     step->read_bytes += worker->read_bytes[thread];
     step->written_bytes += worker->written_bytes[thread];
     team->number++;

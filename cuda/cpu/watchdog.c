@@ -19,8 +19,9 @@ static struct {
     struct watched {
         const struct worker *worker;
         const struct cpu_now *now;
-        int64_t run, accesses; /* when it was last looked at */
-        int silent;            /* looks since it did anything */
+        int64_t rounds, accesses; /* when it was last looked at */
+        int lane;
+        int silent; /* looks since it did anything */
     } watched[MAX_WORKERS];
 } dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
 
@@ -38,11 +39,14 @@ static void stop_silent(const struct watched *w)
 /* A worker that has run out of blocks does nothing either: it has no kernel then. */
 static void look(struct watched *w)
 {
-    const int64_t run = __atomic_load_n(&w->worker->run, __ATOMIC_RELAXED);
+    const int64_t rounds = __atomic_load_n(&w->worker->rounds, __ATOMIC_RELAXED);
     const int64_t accesses = __atomic_load_n(&w->worker->run_accesses, __ATOMIC_RELAXED);
     const bool busy = __atomic_load_n(&w->worker->in_lane, __ATOMIC_RELAXED);
-    w->silent = busy && run == w->run && accesses == w->accesses ? w->silent + 1 : 0;
-    w->run = run;
+    const int lane = __atomic_load_n(&w->now->lane, __ATOMIC_RELAXED);
+    const bool same = rounds == w->rounds && lane == w->lane && accesses == w->accesses;
+    w->silent = busy && same ? w->silent + 1 : 0;
+    w->rounds = rounds;
+    w->lane = lane;
     w->accesses = accesses;
     if (w->silent >= cpu_options.silent_seconds)
         stop_silent(w);

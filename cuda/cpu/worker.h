@@ -29,20 +29,29 @@ struct cpu_kind {
     int bytes;
 };
 
+/* To be cleared at once: memset() of so little is slow with some compilers. */
+typedef uint32_t made_of_all
+    __attribute__((vector_size(CPU_WARP * sizeof(uint32_t)), aligned(4)));
+
 /* A place of the kernel, with the accesses there that are not requests yet. What every access
  * looks at comes first. */
 struct place {
     uint64_t site; /* with file: which place this is, see cpu_site() */
     const char *file;
-    const char *base;        /* of the array */
-    uint64_t last;           /* offset of the last element in it */
-    unsigned char *written;  /* the array's, in HBM */
-    struct word *words;      /* of the array, in shared memory */
-    uint32_t *offset;        /* [capacity][CPU_WARP] of each access in the array; owned */
-    uint32_t room;           /* accesses of a lane that fit in there; 0: before the first one */
-    uint8_t number;          /* of the worker's places */
-    uint32_t made[CPU_WARP]; /* accesses, by lane */
-    struct place *after[2];  /* that followed when this was last left, and the time before */
+    const char *base;       /* of the array */
+    uint64_t last;          /* offset of the last element in it */
+    uint32_t bytes;         /* of an element */
+    uint8_t number;         /* of the worker's places */
+    bool one_word;          /* an element is a word, and no step counts its bytes */
+    unsigned char *written; /* the array's, in HBM */
+    struct word *words;     /* of the array, in shared memory */
+    uint32_t *offset;       /* [capacity][CPU_WARP] of each access in the array; owned */
+    uint32_t room;          /* accesses of a lane that fit in there; 0: before the first one */
+    union {
+        uint32_t made[CPU_WARP]; /* accesses, by lane */
+        made_of_all made_of_all;
+    };
+    struct place *after[2]; /* that followed when this was last left, and the time before */
     struct cpu_place at;
     struct cpu_kind kind;
     const struct cpu_array *array;
@@ -70,8 +79,8 @@ struct worker {
     struct place *last;
     int touched;
     struct place *touched_place[CPU_MAX_PLACES]; /* with requests */
-    int64_t run;                                 /* how often a lane began to run */
-    int64_t run_accesses;                        /* of the lane since then */
+    int64_t rounds;       /* how often the lanes of a warp began to run */
+    int64_t run_accesses; /* of the running one since it began */
     int64_t read_bytes[CPU_MAX_THREADS], written_bytes[CPU_MAX_THREADS]; /* HBM, of the block */
     struct cpu_launch_counts counts;
 
@@ -117,7 +126,7 @@ void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place
 static inline void cpu_shared_note_read(const struct worker *worker, struct word *word,
                                         unsigned place)
 {
-    const unsigned warp = (unsigned)cpu_now.number / CPU_WARP;
+    const unsigned warp = (unsigned)cpu_now.warp;
     if (word->read_stamp != worker->stamp) {
         if (word->read_stamp < worker->epoch_stamp) {
             word->read_warp = warp;

@@ -129,26 +129,37 @@ static inline float __fdividef(float x, float y)
 }
 
 /* kernel<<<grid, block, bytes, stream>>>(arguments), which translate.sed writes as
- * cpu_launch("kernel", kernel, grid, block, bytes, stream)(arguments). */
-template <class... P> struct cpu_launcher {
-    void (*kernel)(P...);
+ * cpu_launch("kernel", kernel, call, grid, block, bytes, stream)(arguments); call(x...) is
+ * kernel(x...). */
+template <class Call, class... P> struct cpu_launcher {
+    Call call;
     struct cpu_grid grid;
 
     void operator()(P... arguments)
     {
-        const auto thread = [&]() { kernel(arguments...); };
-        using body = decltype(thread);
-        grid.thread = [](const void *context) { (*static_cast<body *>(context))(); };
-        grid.context = &thread;
+        /* A fiber runs one thread after the other, as long as they are this launch's. All in
+         * one function: the processor does not foresee where a function returns to that has
+         * waited, for those of other threads have been called since. */
+        const auto threads = [&]() __attribute__((flatten))
+        {
+            const int64_t launch = cpu_now.launch;
+            do {
+                call(arguments...);
+                cpu_end_thread();
+            } while (cpu_now.launch == launch);
+        };
+        using body = decltype(threads);
+        grid.threads = [](const void *context) { (*static_cast<body *>(context))(); };
+        grid.context = &threads;
         cpu_run_grid(&grid);
     }
 };
-template <class... P>
-static inline cpu_launcher<P...>
-cpu_launch(const char *name, void (*kernel)(P...), dim3 grid, dim3 block, size_t bytes = 0,
-           cudaStream_t = nullptr, const char *file = __builtin_FILE())
+template <class Call, class... P>
+static inline cpu_launcher<Call, P...>
+cpu_launch(const char *name, void (*kernel)(P...), Call call, dim3 grid, dim3 block,
+           size_t bytes = 0, cudaStream_t = nullptr, const char *file = __builtin_FILE())
 {
-    return {kernel,
+    return {call,
             {name,
              file,
              (const void *)kernel,

@@ -1,5 +1,6 @@
 /* Every way in which lanes exchange values: one column of results each, 32 lanes long. */
 #include "cuda/memory.h"
+#include "cuda/warp_reduce.h"
 #include "tests/cpu/kernels/own.h"
 
 enum { ALL = -1 };
@@ -41,6 +42,41 @@ static __global__ void votes(Global<int> to, Global<const int> from)
                          __reduce_add_sync(0xff, lane);
 }
 
+/* The reductions of cuda/warp_reduce.h, and the same shuffle by shuffle. */
+template <int LANES> static __device__ void reduce(Global<float> to, float x)
+{
+    to[threadIdx.x] = warp_max<LANES>(x);
+    to[32 + threadIdx.x] = warp_sum<LANES>(x);
+}
+template <int LANES> static __device__ void reduce_plainly(Global<float> to, float x)
+{
+    float most = x, sum = x;
+    for (int other = LANES / 2; other > 0; other /= 2) {
+        most = fmaxf(most, __shfl_xor_sync(ALL, most, other));
+        sum += __shfl_xor_sync(ALL, sum, other);
+    }
+    to[threadIdx.x] = most;
+    to[32 + threadIdx.x] = sum;
+}
+static __global__ void reductions(Global<float> to, Global<const float> from)
+{
+    const float x = from[threadIdx.x];
+    reduce<2>(to, x);
+    reduce<4>(to + 64, x);
+    reduce<8>(to + 128, x);
+    reduce<16>(to + 192, x);
+    reduce<32>(to + 256, x);
+}
+static __global__ void plain_reductions(Global<float> to, Global<const float> from)
+{
+    const float x = from[threadIdx.x];
+    reduce_plainly<2>(to, x);
+    reduce_plainly<4>(to + 64, x);
+    reduce_plainly<8>(to + 128, x);
+    reduce_plainly<16>(to + 192, x);
+    reduce_plainly<32>(to + 256, x);
+}
+
 void launch_shuffles(int *to, const int *from)
 {
     shuffles<<<1, 32>>>(to, from);
@@ -48,4 +84,11 @@ void launch_shuffles(int *to, const int *from)
 void launch_votes(int *to, const int *from)
 {
     votes<<<1, 32>>>(to, from);
+}
+void launch_reductions(float *to, const float *from, bool plain)
+{
+    if (plain)
+        plain_reductions<<<1, 32>>>(to, from);
+    else
+        reductions<<<1, 32>>>(to, from);
 }

@@ -16,6 +16,8 @@ void launch_transpose(float *to, const float *from, int pitch);
 /* exchanges.cu: 11 and 10 columns of 32. */
 void launch_shuffles(int *to, const int *from);
 void launch_votes(int *to, const int *from);
+/* Maxima and sums over 2, 4, ... 32 lanes; plain: by shuffles that the kernel makes itself. */
+void launch_reductions(float *to, const float *from, bool plain);
 
 /* counting.cu; n: rounds of a loop, or whether the silent kernel stores before it is silent. */
 enum counting {
@@ -76,9 +78,12 @@ enum wait {
     ENDED_LANE,
     NOT_IN_MASK,
     NOT_ITSELF_IN_MASK,
+    EMPTY_MASK,
     NO_SUCH_LANE,
     TWO_MASKS,
     TWO_KINDS_OF_WAIT,
+    TWO_REDUCTIONS,
+    ENDED_IN_REDUCTION,
     WARP_AND_BLOCK,
     ENDED_THREAD,
     TWO_BARRIERS,

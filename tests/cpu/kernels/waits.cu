@@ -1,6 +1,7 @@
 /* Waits of lanes and threads for others that never come. A comment names the line where it is
  * noticed, and where the other is. */
 #include "cuda/memory.h"
+#include "cuda/warp_reduce.h"
 #include "tests/cpu/kernels/own.h"
 
 #define T ((int)threadIdx.x)
@@ -20,6 +21,11 @@ static __global__ void not_itself_in_mask(Global<float> x)
 {
     x[T] = __shfl_sync(0xffff, x[T], 0); /* with the mask of others */
 }
+static __global__ void empty_mask(Global<float> x)
+{
+    __syncwarp(0); /* for nobody */
+    x[T] = 0.0f;
+}
 static __global__ void no_such_lane(Global<float> x)
 {
     x[T] = __shfl_sync(0xffffffff, x[T], 0); /* half a warp */
@@ -37,6 +43,19 @@ static __global__ void two_kinds_of_wait(Global<float> x)
         x[T] = __shfl_sync(0xffffffff, x[T], 0); /* a shuffle */
     else
         __syncwarp(); /* a barrier of the warp */
+}
+static __global__ void two_reductions(Global<float> x)
+{
+    if (T % 32 < 16)
+        x[T] = warp_sum<32>(x[T]); /* a sum */
+    else
+        x[T] = warp_max<32>(x[T]); /* a maximum */
+}
+static __global__ void ended_in_reduction(Global<float> x)
+{
+    if (T == 63)
+        return;
+    x[T] = warp_sum<8>(x[T]); /* the last has ended */
 }
 static __global__ void warp_and_block(Global<float> x)
 {
@@ -62,8 +81,9 @@ static __global__ void two_barriers(Global<float> x)
 
 /* By enum wait. */
 static void (*const kernels[WAITS])(Global<float>) = {
-    ended_lane,        not_in_mask,    not_itself_in_mask, no_such_lane, two_masks,
-    two_kinds_of_wait, warp_and_block, ended_thread,       two_barriers};
+    ended_lane,         not_in_mask,    not_itself_in_mask, empty_mask,
+    no_such_lane,       two_masks,      two_kinds_of_wait,  two_reductions,
+    ended_in_reduction, warp_and_block, ended_thread,       two_barriers};
 
 void launch_wait(enum wait wait, float *x)
 {
