@@ -73,6 +73,20 @@ struct task {
     int Tc;
 };
 
+/* Lane 0 reads for the warp: it is the one that says when the task may be written over. */
+__device__ inline struct task task_read(const struct task *from)
+{
+    struct task task = {};
+    if (lane_number() == 0)
+        task = *from;
+    int *const words[] = {&task.at.plane,   &task.at.batch, &task.at.head_q,
+                          &task.at.head_kv, &task.at.row,   &task.Tc};
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof task / sizeof(int)); i++)
+        *words[i] = __shfl_sync(0xffffffff, *words[i], 0);
+    return task;
+}
+
 /* A consumer warpgroup's share of the block's memory. */
 struct share {
     uint32_t Q, Q_full, Q_empty;
@@ -142,7 +156,7 @@ __device__ inline void consume(const struct tma_work &w, const struct block_memo
     struct turn t = {};
     for (uint32_t parity = 0;; parity ^= 1) {
         mbarrier_wait(own.Q_full, parity);
-        const struct task task = *own.task;
+        const struct task task = task_read(own.task);
         if (task.at.plane == NOTHING)
             break;
         const int group_first = task.at.row + WARPGROUP_ROWS * group;
