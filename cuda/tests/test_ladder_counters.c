@@ -94,7 +94,7 @@ static struct expected simulated(const struct ladder_run *run)
 
 /* NULL, or what the counters of a launch say of its passes over the banks of shared memory. An
  * ldmatrix of four matrices takes four if none conflict, a load of 16 bytes a lane too. Steps
- * for Hopper store 4 bytes a lane, and load nothing but words that all lanes want; conflicts
+ * for Hopper store 4 bytes a lane, and load only what a whole warp is to know; conflicts
  * are not read, as that counter has cycles in it that were lost to the copy engine and to
  * wgmma. */
 static const char *conflicting(const double *of, bool hopper)
