@@ -5,21 +5,24 @@
  *                                  registers a thread of the producer and of the consumers
  *   produce<X>(s, w, at, Tc)       one thread of the producer: Qi, then Kj and Vj of all tiles
  *
- * 65536 registers of an SM are given out in equal parts when a block starts: of 3 warpgroups
- * each thread gets 168. The producer gives back what it does not need, and the consumers wait
- * for it:
+ * All threads of a block start with equally many registers, a multiple of 8: of the SM's 65536
+ * each has 168 in a block of 3 warpgroups, 128 of 4, 96 of 5. The producer gives back what it
+ * does not need; the consumers wait for what they take, for ever if it is more than that:
  *
- *     128 LESS + 128 CONSUMERS MORE <= 65536       24 and 240: 3072 + 61440 = 64512
+ *     LESS + CONSUMERS MORE <= all warpgroups' at the start       24 + 2 * 240 = 3 * 168
  */
 #ifndef FLASHLAB_CUDA_LADDER_PRODUCER_H
 #define FLASHLAB_CUDA_LADDER_PRODUCER_H
 
 #include "cuda/ladder/block_memory.h"
 
+enum { SM_REGISTERS = 65536 };
+
 template <int D, int CONSUMERS, int BC, int PLACES, int LESS_, int MORE_>
 struct producer_shape : block_shape<D, CONSUMERS, BC, PLACES> {
     static constexpr int THREADS = WARPGROUP_THREADS * (1 + CONSUMERS), LESS = LESS_,
-                         MORE = MORE_;
+                         MORE = MORE_, START = SM_REGISTERS / THREADS / 8 * 8;
+    static_assert(LESS + CONSUMERS * MORE <= (1 + CONSUMERS) * START, "or consumers hang");
 };
 
 template <class X>
