@@ -9,7 +9,7 @@
  * Predicted: the bounds are those of step 05, 0.82 ms for the products. What goes is the
  * instructions that load, 80 of some 950 a tile, and some of the waiting: 1.03 to 1.08 times
  * step 05.
- * Measured: 1.07 times step 05 for d = 128, 1.10 for d = 256 and 1.00 for d = 64, where the
+ * Measured: 1.06 times step 05 for d = 128, 1.14 for d = 256 and 1.00 for d = 64, where the
  * tiles are half as large and their instructions with them.
  *
  * Command: make ladder-bench
