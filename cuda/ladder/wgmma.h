@@ -148,23 +148,18 @@ __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t 
 #define NAMES_80 TEN() ", " TEN(1) ", " TEN(2) ", " TEN(3)
 #define NAMES_128 NAMES_60 ", %60, %61, %62, %63"
 #define NAMES_60 NAMES_80 ", " TEN(4) ", " TEN(5)
-#define NAMES_176                                                                              \
-    NAMES_60 ", " TEN(6) ", " TEN(7) ", %80, %81, %82, %83, %84, %85, %86, "                   \
-                                     "%87"
 #define NAMES_256                                                                              \
     NAMES_60 ", " TEN(6) ", " TEN(7) ", " TEN(8) ", " TEN(9) ", " TEN(10) ", " TEN(            \
         11) ", %120, %121, %122, %123, %124, %125, %126, %127"
 #define C_64 C16(0), C16(4)
 #define C_80 C_64, C4(8), C4(9)
 #define C_128 C_64, C16(8), C16(12)
-#define C_176 C_128, C16(16), C4(20), C4(21)
 #define C_256 C_128, C16(16), C16(20), C16(24), C16(28)
 
 #define WGMMA(T, type)                                                                         \
     WGMMA_SHARED(T, type, 64, NAMES_64, "%32", "%33", "%34", C_64)                             \
     WGMMA_SHARED(T, type, 80, NAMES_80, "%40", "%41", "%42", C_80)                             \
     WGMMA_SHARED(T, type, 128, NAMES_128, "%64", "%65", "%66", C_128)                          \
-    WGMMA_SHARED(T, type, 176, NAMES_176, "%88", "%89", "%90", C_176)                          \
     WGMMA_REGISTERS(T, type, 64, NAMES_64, "%32, %33, %34, %35", "%36", C_64)                  \
     WGMMA_REGISTERS(T, type, 128, NAMES_128, "%64, %65, %66, %67", "%68", C_128)               \
     WGMMA_REGISTERS(T, type, 256, NAMES_256, "%128, %129, %130, %131", "%132", C_256)

@@ -290,10 +290,9 @@ static enum status run_wgmma(wgmma_kernel *kernel, float *out, const void *in, i
 
 template <class T> static wgmma_kernel *shared_kernel(int columns)
 {
-    return columns == 64    ? wgmma_shared_helper<T, 64>
-           : columns == 80  ? wgmma_shared_helper<T, 80>
-           : columns == 128 ? wgmma_shared_helper<T, 128>
-                            : wgmma_shared_helper<T, 176>;
+    return columns == 64   ? wgmma_shared_helper<T, 64>
+           : columns == 80 ? wgmma_shared_helper<T, 80>
+                           : wgmma_shared_helper<T, 128>;
 }
 
 template <class T> static wgmma_kernel *registers_kernel(int columns)
