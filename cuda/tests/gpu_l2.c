@@ -4,10 +4,14 @@
  * The counters take several passes. Before each, memory of 8 times the size of L2 is read: L2
  * is then full of clean lines that the kernels do not use. A run of several launches is counted
  * as a whole, and the later launches find in L2 what the earlier ones left there.
+ *
+ * gpu_l2 places: some of the runs only, each with its arrays in several places of memory.
  */
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cold_cache.h"
 #include "cuda/counters.h"
@@ -131,6 +135,55 @@ static enum status launch(void *context, struct error *error)
     return run_launch(&row->run, error);
 }
 
+/* What is counted of a run in each place. */
+static const char *const counted_places[] = {"dram__bytes_read.sum", "dram__bytes_write.sum",
+                                             "gpu__time_duration.sum"};
+enum { COUNTED_PLACES = LENGTH(counted_places), PLACES = 8 };
+
+/* Runs that nearly fit in L2, and some that do not. */
+static bool has_places(const struct run *run)
+{
+    const int64_t queries = (int64_t)run->a.heads_q * run->a.seqlen_q * run->a.head_dim;
+    return (run->kernel == KERNEL_FLASH1 && queries >= 1 << 21 && queries <= 1 << 22) ||
+           (run->kernel == KERNEL_FLASH2 && run->a.head_dim == 128) ||
+           (run->kernel == KERNEL_MATMUL_TILED && run->cols >= 3072) ||
+           (run->kernel == KERNEL_VECTOR_ADD && run->cols >= 1 << 23 && run->cols <= 1 << 24);
+}
+
+static enum status print_place(const struct run *run, struct counters *counters,
+                               const struct cold_cache *cold, int place, struct error *error)
+{
+    struct cold_run row = {*run, cold};
+    double values[COUNTED_PLACES];
+    if (run_open(&row.run, 0, error))
+        return error->status;
+    if (!counters_measure_range(values, counters, make_cold, launch, &row, error)) {
+        results_shape(stdout, &row.run);
+        printf(",%d", place);
+        for (int k = 0; k < COUNTED_PLACES; k++)
+            printf(",%.0f", values[k]);
+        printf("\n");
+    }
+    run_close(&row.run);
+    return error->status;
+}
+
+/* Memory that is held between one place and the next, 1 to 15 times 2 MiB, moves the arrays. */
+static enum status print_run_places(const struct run *run, struct counters *counters,
+                                    const struct cold_cache *cold, struct error *error)
+{
+    void *held[PLACES] = {NULL};
+    if (!has_places(run))
+        return STATUS_OK;
+    for (int place = 0; place < PLACES && !error->status; place++)
+        if (!device_alloc(&held[place], "memory between places",
+                          (size_t)(1 + place * 7 % PLACES * 2) << 21, error))
+            print_place(run, counters, cold, place, error);
+    for (int place = 0; place < PLACES; place++)
+        device_free(held[place]);
+    return error->status;
+}
+
 static enum status print_row(const struct run *run, struct counters *counters,
                              const struct cold_cache *cold, struct error *error)
 {
@@ -148,35 +201,40 @@ static enum status print_row(const struct run *run, struct counters *counters,
     return error->status;
 }
 
-static enum status print_rows(struct counters *counters, const struct cold_cache *cold,
-                              struct error *error)
+static enum status print_rows(bool places, struct counters *counters,
+                              const struct cold_cache *cold, struct error *error)
 {
+    enum status (*const print)(const struct run *, struct counters *, const struct cold_cache *,
+                               struct error *) = places ? print_run_places : print_row;
     results_shape_columns(stdout);
-    for (int k = 0; k < COUNTED; k++)
+    for (int k = 0; k < COUNTED && !places; k++)
         printf(",%s", counted[k].column);
-    printf("\n");
+    printf(places ? ",place,dram_read_bytes,dram_write_bytes,duration_ns\n" : "\n");
     for (size_t i = 0; i < LENGTH(basic_runs); i++)
-        if (print_row(&basic_runs[i], counters, cold, error))
+        if (print(&basic_runs[i], counters, cold, error))
             return error->status;
     for (size_t i = 0; i < LENGTH(attention_runs); i++) {
         const struct run run = attention_run(i);
-        if (print_row(&run, counters, cold, error))
+        if (print(&run, counters, cold, error))
             return error->status;
     }
     return STATUS_OK;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    const bool places = argc == 2 && strcmp(argv[1], "places") == 0;
     struct error error = {0};
     struct counters *counters = NULL;
     struct cold_cache cold = {0};
     const char *metrics[COUNTED];
     for (int k = 0; k < COUNTED; k++)
         metrics[k] = counted[k].metric;
-    if (!results_machine(stdout, "make gpu-l2", &error) && !cold_cache_open(&cold, &error) &&
-        !counters_open_metrics(&counters, metrics, COUNTED, &error))
-        print_rows(counters, &cold, &error);
+    if (!results_machine(stdout, places ? "make gpu-l2-places" : "make gpu-l2", &error) &&
+        !cold_cache_open(&cold, &error) &&
+        !counters_open_metrics(&counters, places ? counted_places : metrics,
+                               places ? COUNTED_PLACES : COUNTED, &error))
+        print_rows(places, counters, &cold, &error);
     counters_close(counters);
     cold_cache_close(&cold);
     if (error.status)
