@@ -351,6 +351,15 @@ static void count_warp(struct thread_block *b, const struct hbm_tensor *t,
 #endif
 }
 
+/* Lanes from this one on whose elements follow each other: they are converted at once. */
+static int run_of_lanes(const int64_t *element, int lane, int active)
+{
+    int next = lane + 1;
+    while (next < active && element[next] == element[next - 1] + 1)
+        next++;
+    return next - lane;
+}
+
 void warp_load(struct thread_block *b, float value[WARP_LANES], const struct hbm_tensor *src,
                int plane, const int64_t element[WARP_LANES], int active)
 {
@@ -358,8 +367,11 @@ void warp_load(struct thread_block *b, float value[WARP_LANES], const struct hbm
     if (!src->data)
         return;
     const int64_t base = element_index(src, plane, 0, 0);
-    for (int lane = 0; lane < active; lane++)
-        dtype_decode(&value[lane], src->dtype, element_address(src, base + element[lane]), 1);
+    for (int lane = 0, run; lane < active; lane += run) {
+        run = run_of_lanes(element, lane, active);
+        dtype_decode(&value[lane], src->dtype, element_address(src, base + element[lane]),
+                     (size_t)run);
+    }
 }
 
 void warp_store(struct thread_block *b, struct hbm_tensor *dst, int plane,
@@ -369,6 +381,9 @@ void warp_store(struct thread_block *b, struct hbm_tensor *dst, int plane,
     if (!dst->data)
         return;
     const int64_t base = element_index(dst, plane, 0, 0);
-    for (int lane = 0; lane < active; lane++)
-        dtype_encode(writable_address(dst, base + element[lane]), dst->dtype, &value[lane], 1);
+    for (int lane = 0, run; lane < active; lane += run) {
+        run = run_of_lanes(element, lane, active);
+        dtype_encode(writable_address(dst, base + element[lane]), dst->dtype, &value[lane],
+                     (size_t)run);
+    }
 }
