@@ -15,7 +15,7 @@ __device__ inline float exp_relative(float x, float m)
 
 /* The maximum, or the sum, of what all threads of the block hold; every thread gets it.
  * scratch: one element a warp, which the block has not used since its last barrier. */
-__device__ inline float block_max(float x, Shared<float> scratch)
+__device__ __forceinline__ float block_max(float x, Shared<float> scratch)
 {
     x = warp_max<32>(x);
     if (threadIdx.x % 32 == 0)
@@ -23,7 +23,7 @@ __device__ inline float block_max(float x, Shared<float> scratch)
     __syncthreads();
     return warp_max<ROW_SOFTMAX_WARPS>(scratch[threadIdx.x % ROW_SOFTMAX_WARPS]);
 }
-__device__ inline float block_sum(float x, Shared<float> scratch)
+__device__ __forceinline__ float block_sum(float x, Shared<float> scratch)
 {
     x = warp_sum<32>(x);
     if (threadIdx.x % 32 == 0)

@@ -12,7 +12,7 @@ CPU_CFLAGS = -std=gnu11 $(CPU_COMMON) -Wshadow -Wstrict-prototypes -Wmissing-pro
 CPU_CXXFLAGS = -std=c++17 $(CPU_COMMON) -fno-exceptions -fno-rtti -fno-math-errno -DFLASHLAB_CPU \
                -include cuda_runtime.h -Wno-unknown-pragmas \
                $(if $(findstring clang,$(CPU_CXX)),-Wno-pass-failed $(if $(SANITIZE),-fno-sanitize=function),\
-               -Wno-maybe-uninitialized)
+               -Wno-maybe-uninitialized -Wno-attributes)
 
 CPU_ENGINE := $(wildcard cuda/cpu/*.c)
 CPU_KERNELS := $(wildcard cuda/kernels/*.cu cuda/lessons/*.cu) cuda/launch.cu

@@ -37,9 +37,11 @@ const char *cudaGetErrorString(cudaError_t code);
 #define __CUDACC__ 1
 #define __host__
 #define __device__
-#define __global__
+/* Part of what calls it: the processor does not foresee where a function returns to that has
+ * waited, for those of other threads have been called since. */
+#define __global__ __attribute__((always_inline))
 #define __constant__ static const
-#define __forceinline__ inline
+#define __forceinline__ inline __attribute__((always_inline))
 #define __launch_bounds__(...)
 /* What would not be seen, or cannot run, does not compile. */
 #define __shared__                                                                             \
@@ -137,11 +139,8 @@ template <class Call, class... P> struct cpu_launcher {
 
     void operator()(P... arguments)
     {
-        /* A fiber runs one thread after the other, as long as they are this launch's. All in
-         * one function: the processor does not foresee where a function returns to that has
-         * waited, for those of other threads have been called since. */
-        const auto threads = [&]() __attribute__((flatten))
-        {
+        /* A fiber runs one thread after the other, as long as they are this launch's. */
+        const auto threads = [&]() {
             const int64_t launch = cpu_now.launch;
             do {
                 call(arguments...);
