@@ -47,7 +47,8 @@ FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu 
 
 # What runs on a GPU, or needs nvcc.
 GPU_TARGETS := cuda-check gpu-programs gpu-test gpu-sanitize gpu-basic gpu-bench gpu-bits gpu-l2 \
-               gpu-l2-curves gpu-l2-places gpu-occupancy gpu-occupancy-times gpu-probes gpu-rates ladder ladder-bench
+               gpu-l2-curves gpu-l2-places gpu-occupancy gpu-occupancy-times gpu-probes \
+               gpu-rates ladder ladder-bench
 .PHONY: cuda ladder-tables $(GPU_TARGETS)
 
 $(BUILD)/obj/cuda/%.o: cuda/%.c $(BUILD)/flags

@@ -124,6 +124,25 @@ static void test_taken(void **state)
 }
 
 /* A stride that only the copy engine cannot take is no matter for the other steps. */
+/* What persistent blocks count must fit an int. */
+static void test_many_tiles(void **state)
+{
+    const struct ladder_tensors t = fine_tensors();
+    (void)state;
+    for (enum ladder_step step = 0; step < LADDER_STEPS; step++) {
+        struct attention a = fine;
+        a.batch = 1 << 14;
+        a.heads_q = a.heads_kv = 1 << 10;
+        a.seqlen_q = 64 * 64;
+        assert_taken(step, &a, &t);
+        a.seqlen_q++;
+        if (step < LADDER_PERSISTENT)
+            assert_taken(step, &a, &t);
+        else
+            assert_refused(step, &a, &t, "may be 1073741824 at most");
+    }
+}
+
 static void test_strides(void **state)
 {
     static const struct {
@@ -201,9 +220,13 @@ static void test_which_need_hopper(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_problems), cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_taken),    cmocka_unit_test(test_strides),
-        cmocka_unit_test(test_gpus),     cmocka_unit_test(test_which_need_hopper),
+        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_addresses),
+        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_many_tiles),
+        cmocka_unit_test(test_strides),
+        cmocka_unit_test(test_gpus),
+        cmocka_unit_test(test_which_need_hopper),
     };
     return cmocka_run_group_tests_name("ladder check", tests, NULL, NULL);
 }

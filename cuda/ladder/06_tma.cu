@@ -36,8 +36,7 @@ template <int ROWS> __device__ inline uint32_t right(uint32_t address, int n)
     return (address ^ 32 * (n % 4)) + n / 4 * (ROWS * 128);
 }
 
-/* Begins to load Kj and Vj, in the turn after t. Asks for its place anew: all threads would
- * keep it in registers for the one that loads. */
+/* Begins to load Kj and Vj, in the turn after t. */
 template <class X>
 __device__ inline void load_next(const struct block_memory<X> &s, struct turn t,
                                  const struct tma_work &w, const struct place &at, int j)

@@ -88,6 +88,25 @@ static enum status check_tensor(enum ladder_step step, const char *tensor,
     return STATUS_OK;
 }
 
+/* Persistent blocks count tiles of queries, of at least 64, in ints. */
+static enum status check_persistent(const char *name, const struct attention *a,
+                                    const struct ladder_tensors *t, struct error *error)
+{
+    enum { LEAST_ROWS = 64, MOST_TILES = 1 << 30 };
+    const int64_t planes = (int64_t)a->batch * a->heads_q;
+    const int64_t tiles = ((int64_t)a->seqlen_q + LEAST_ROWS - 1) / LEAST_ROWS;
+    if (!t->taken || (uintptr_t)t->taken % sizeof *t->taken != 0)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "%s: the address of taken is %p: it must be a multiple of 4, not 0",
+                         name, (void *)t->taken);
+    if (planes > MOST_TILES / tiles)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "--batch %d, --heads-q %d, --seqlen-q %d: batch * heads * (seqlen / "
+                         "%d) may be %d at most for %s",
+                         a->batch, a->heads_q, a->seqlen_q, LEAST_ROWS, MOST_TILES, name);
+    return STATUS_OK;
+}
+
 enum status ladder_check(enum ladder_step step, const struct attention *a,
                          const struct ladder_tensors *t, struct error *error)
 {
@@ -102,10 +121,8 @@ enum status ladder_check(enum ladder_step step, const struct attention *a,
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "%s: the address of LSE is %p: it must be a multiple of 4, not 0",
                          name, (void *)t->LSE);
-    if (step >= LADDER_PERSISTENT && (!t->taken || (uintptr_t)t->taken % sizeof *t->taken != 0))
-        return error_set(error, STATUS_BAD_ARGUMENT,
-                         "%s: the address of taken is %p: it must be a multiple of 4, not 0",
-                         name, (void *)t->taken);
+    if (step >= LADDER_PERSISTENT && check_persistent(name, a, t, error))
+        return error->status;
     return STATUS_OK;
 }
 

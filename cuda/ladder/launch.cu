@@ -36,6 +36,17 @@ static enum status planes_together(int *planes, const struct step *step,
     return STATUS_OK;
 }
 
+/* No more blocks than SMs. */
+static enum status one_block_an_sm(struct launch_shape *shape, struct error *error)
+{
+    int sms = 0;
+    CUDA_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), error);
+    const int64_t blocks = shape->grid[0] * shape->grid[1] * shape->grid[2];
+    shape->grid[0] = blocks < sms ? blocks : sms;
+    shape->grid[1] = shape->grid[2] = 1;
+    return STATUS_OK;
+}
+
 enum status ladder_launch(enum ladder_step step, const struct attention *a,
                           const struct ladder_tensors *t, struct error *error)
 {
@@ -62,13 +73,8 @@ enum status ladder_launch(enum ladder_step step, const struct attention *a,
          launch_blocks((int64_t)a->batch * a->heads_q, work->planes_together)},
         kernel->threads,
         kernel->shared_bytes};
-    if (steps[step]->traits & PERSISTENT) {
-        int sms = 0;
-        CUDA_TRY(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), error);
-        const int64_t items = shape.grid[0] * shape.grid[1] * shape.grid[2];
-        shape.grid[0] = items < sms ? items : sms;
-        shape.grid[1] = shape.grid[2] = 1;
-    }
+    if (steps[step]->traits & PERSISTENT && one_block_an_sm(&shape, error))
+        return error->status;
     if (launch_prepare(kernel->function, &shape, error))
         return error->status;
     void *arguments[] = {&tma};
