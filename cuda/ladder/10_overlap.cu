@@ -46,22 +46,7 @@ static __global__
 __launch_bounds__(X::THREADS, 1) void overlap_step(const __grid_constant__ struct tma_work w)
 {
     extern __shared__ __align__(1024) char shared[];
-    const struct block_memory<X> s = memory_at<X>(shared);
-    const struct place at = place_longest_first(w.work);
-    if (at.plane < 0)
-        return;
-    if (threadIdx.x == 0)
-        memory_init(s, 4 * X::GROUPS);
-    __syncthreads();
-    const int Tc = visited_tiles(w.work.a, at.row / X::Br);
-    if (warpgroup_number() == 0) {
-        warpgroup_registers_less<X::LESS>();
-        if (threadIdx.x == 0)
-            produce<X>(s, w, at, Tc);
-    } else {
-        warpgroup_registers_more<X::MORE>();
-        consume<T, X>(w, at, s, Tc, shared);
-    }
+    divide_roles<X>(w, shared, consume<T, X>);
 }
 
 template <int D> struct chosen;

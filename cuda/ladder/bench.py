@@ -232,7 +232,8 @@ def numbers_of(allowed):
 
 def options_of():
     parser = argparse.ArgumentParser(prog="bench.py", description=__doc__.split("\n")[0])
-    parser.add_argument("library", help="libflashlab_ladder.so, which `make ladder` builds")
+    parser.add_argument("launchers", metavar="LIBRARY",
+                        help="libflashlab_ladder.so, which `make ladder` builds")
     parser.add_argument("--json", metavar="FILE")
     parser.add_argument("--rounds", type=int, default=60, metavar="N")
     parser.add_argument("--kernels", type=lambda text: text.split(","), default=[],
@@ -250,7 +251,7 @@ def main():
     if not torch.cuda.is_available():
         sys.exit("bench.py: PyTorch finds no usable GPU")
     try:
-        candidates = candidates_of(ctypes.CDLL(options.library), options.kernels)
+        candidates = candidates_of(ctypes.CDLL(options.launchers), options.kernels)
     except OSError as error:
         sys.exit(f"bench.py: {error}")
     result = {"machine": machine(options), "rounds": options.rounds,
