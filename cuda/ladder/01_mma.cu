@@ -8,7 +8,8 @@
  * Predicted: shared memory bounds it. A fragment's eight rows lie in the same banks: a warp's
  * tile costs 2304 passes over them, and its 128 products a twelfth of that time: 9.9 ms for d
  * 128, N 4096, 64 heads (docs/ladder.md has the floors of all steps).
- * Measured: 11.35 ms, 48 TFLOP/s.
+ * Measured: 12.31 ms, 45 TFLOP/s.
+ *
  * Command: make ladder-bench
  */
 #include "cuda/ladder/softmax.h"

@@ -8,7 +8,8 @@
  *
  * Predicted: scaling, rescaling and reading Q are a third of the instructions; without Q the
  * floor of shared memory falls to 1.10 ms.
- * Measured: 1.61 ms, 342 TFLOP/s, 1.31 times step 03; 571 million instructions instead of 993.
+ * Measured: 1.71 ms, 322 TFLOP/s, 1.30 times step 03; 571 million instructions instead of 993.
+ *
  * Command: make ladder-bench
  */
 #include "cuda/ladder/exp2.h"

@@ -30,12 +30,6 @@ struct shape : block_shape<D, WARPS_ * TILES_ * TILE_ROWS / WARPGROUP_ROWS, BC, 
     static constexpr bool Q_STAYS = Q_STAYS_;
 };
 
-/* In a box of ROWS rows, see tma.h: the address n tiles of 16 x 16 to the right. */
-template <int ROWS> __device__ inline uint32_t right(uint32_t address, int n)
-{
-    return (address ^ 32 * (n % 4)) + n / 4 * (ROWS * 128);
-}
-
 /* Begins to load Kj and Vj, in the turn after t. */
 template <class X>
 __device__ inline void load_next(const struct block_memory<X> &s, struct turn t,
@@ -55,7 +49,7 @@ __device__ inline void load_fragments(uint32_t (&A)[X::TILES][4], uint32_t Q, in
 {
 #pragma unroll
     for (int i = 0; i < X::TILES; i++)
-        ldmatrix(A[i], right<WARPGROUP_ROWS>(Q, k) + TILE_ROWS_BYTES * i);
+        ldmatrix(A[i], box_right<WARPGROUP_ROWS>(Q, k) + TILE_ROWS_BYTES * i);
 }
 
 template <class T, class X>
@@ -73,7 +67,7 @@ __device__ inline void scores(float (&S)[X::TILES][X::Bc / 8][4], struct fragmen
         if (!X::Q_STAYS)
             load_fragments<X>(A, Q, k);
         for (int n = 0; n < X::Bc / 16; n++) {
-            ldmatrix(B, right<X::Bc>(K, k) + TILE_ROWS_BYTES * n);
+            ldmatrix(B, box_right<X::Bc>(K, k) + TILE_ROWS_BYTES * n);
             for (int i = 0; i < X::TILES; i++) {
                 mma<T>(S[i][2 * n], A[i], B[0], B[1]);
                 mma<T>(S[i][2 * n + 1], A[i], B[2], B[3]);
@@ -94,7 +88,7 @@ __device__ inline void add_product(float (&O)[X::TILES][X::D / 8][4], float (&l)
         for (int i = 0; i < X::TILES; i++)
             softmax_slice<T>(P[i], l[i], S[i][2 * k], S[i][2 * k + 1], m[i], c);
         for (int n = 0; n < X::D / 16; n++) {
-            ldmatrix_transposed(B, right<X::Bc>(V, n) + TILE_ROWS_BYTES * k);
+            ldmatrix_transposed(B, box_right<X::Bc>(V, n) + TILE_ROWS_BYTES * k);
             for (int i = 0; i < X::TILES; i++) {
                 mma<T>(O[i][2 * n], P[i], B[0], B[1]);
                 mma<T>(O[i][2 * n + 1], P[i], B[2], B[3]);

@@ -13,8 +13,8 @@
  * together: 2048 + 1100 clocks for both, 0.92 ms. Nothing makes them take turns, but they
  * drift: 0.85 to 0.95 ms, 580 to 650 TFLOP/s, 1.5 to 1.7 times step 05.
  * Measured: with two warpgroups 1.03 ms, 536 TFLOP/s, worse than in step. With three, for which
- * there are registers now, 0.88 ms, 623 TFLOP/s, 1.76 times step 05 and 0.96 times cuDNN. What
- * fills gaps is their number: for d = 64 four, in two blocks, reach 1.08 times cuDNN, three
+ * there are registers now, 0.86 ms, 639 TFLOP/s, 1.75 times step 05 and 0.97 times cuDNN. What
+ * fills gaps is their number: for d = 64 four, in two blocks, reach 1.07 times cuDNN, three
  * 0.98.
  *
  * Command: make ladder-bench

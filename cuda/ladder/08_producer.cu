@@ -8,9 +8,9 @@
  *
  * Predicted: the bounds are those of step 07, and so is the way the products and the softmax
  * of two warpgroups meet. What goes is the waiting for each other: 1.00 to 1.05 times step 07.
- * Measured: 0.84 ms, 654 TFLOP/s, 1.05 times step 07 and 1.01 times cuDNN; for N = 16384 1.09
+ * Measured: 0.82 ms, 667 TFLOP/s, 1.04 times step 07 and 1.01 times cuDNN; for N = 16384 1.08
  * times step 07. Not so for the other head dimensions: 0.95 for d = 64, where four consumers
- * have registers for tiles of 80 keys only, and 0.97 for d = 256.
+ * have registers for tiles of 80 keys only, and 0.98 for d = 256.
  *
  * Command: make ladder-bench
  */

@@ -19,9 +19,9 @@
  * warpgroups have two others' products for their softmax.
  * Measured: two warpgroups with tiles of 128 keys gain what FlashAttention-3 reports, 584
  * TFLOP/s, 1.05 times the same without turns. Three of step 08 do not: they have registers for
- * tiles of 80 keys only, as P and the next S are there together, and reach 611 TFLOP/s, 0.97
- * times step 08, with one softmax in the gaps of two others anyway. For d = 256, with two, 1.15
- * times step 08 and 1.06 times cuDNN; for d = 64 0.98 times step 08.
+ * tiles of 80 keys only, as P and the next S are there together, and reach 613 TFLOP/s, 0.92
+ * times step 08, with one softmax in the gaps of two others anyway. For d = 256, with two, 1.12
+ * times step 08 and 1.02 times cuDNN; for d = 64 0.98 times step 08.
  *
  * Command: make ladder-bench
  */

@@ -9,10 +9,11 @@
  * Predicted: what FlashAttention-3 reports for it, 1.14 (661 over 582 TFLOP/s).
  * Measured: 0.93 of cuDNN's rate, where step 08 has 1.01. P beside S leaves registers for two
  * warpgroups, step 08 has three, and a third fills the same gaps. With two in both, for d =
- * 256, 1.01 where step 08 has 0.90; for d = 64, with three where step 08 has four, 1.03
+ * 256, 1.01 where step 08 has 0.91; for d = 64, with three where step 08 has four, 1.03
  * and 1.02. Whether the compiler puts the exponentials before or after the wait for P V makes
- * no difference: with two warpgroups one is in its products while the other waits. Command:
- * make ladder-bench
+ * no difference: with two warpgroups one is in its products while the other waits.
+ *
+ * Command: make ladder-bench
  */
 #include "cuda/ladder/overlap.h"
 #include "cuda/ladder/producer.h"

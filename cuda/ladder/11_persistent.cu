@@ -9,11 +9,12 @@
  *
  * Predicted: at N = 1024 a tile of queries takes some 20000 clocks, so 1.1 to 1.2; nothing at
  * N = 16384.
- * Measured, over step 10: for d = 128 1.12 at N = 1024, 1.07 at 4096, 0.99 at 16384, causal
- * 1.15, 1.05, 1.00; for d = 64 1.11, 1.01, 0.99, causal 1.21, 1.02, 0.98; for d = 256, where
+ * Measured, over step 10: for d = 128 1.14 at N = 1024, 1.05 at 4096, 1.02 at 16384, causal
+ * 1.16, 1.08, 1.02; for d = 64 1.11, 1.01, 0.98, causal 1.20, 1.03, 0.99; for d = 256, where
  * there is no room for O beside Qi, 1.00. The number of the next tile must be taken late: taken
  * when its predecessor begins, a block may end up with two long ones, 0.88 at N = 16384 with a
  * causal mask and d = 256.
+ *
  * Command: make ladder-bench
  */
 #include "cuda/ladder/persistent.h"

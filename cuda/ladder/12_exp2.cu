@@ -7,9 +7,10 @@
  * Predicted: 1.02 for d = 64 and nothing else, as only there ex2 is a bound. An exponential by
  * multiply-adds is ten instructions where ex2 is one, and issuing them is not free either: a
  * share of 1 in 16 adds 0.6 to some 6 instructions a score.
- * Measured, over step 11: 1.00 to 1.02 for d = 128, 0.99 for d = 64, 0.99 to 1.00 for d = 256:
- * the other way round. A share of 1 in 8 costs 3 to 6 % for d = 128, one of 1 in 4 more
- * everywhere. So ex2 is not what bounds any of them.
+ * Measured, over step 11: 0.99 for d = 128, 0.99 to 1.00 for d = 64, 1.00 for d = 256. A share
+ * of 1 in 8 costs 3 to 6 % for d = 128, one of 1 in 4 more everywhere. So ex2 is not what
+ * bounds any of them.
+ *
  * Command: make ladder-bench
  */
 #include "cuda/ladder/persistent.h"

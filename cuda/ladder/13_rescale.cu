@@ -8,8 +8,9 @@
  * Predicted: rescaling O is D / 2 multiplications a thread and tile, as soon as one of the 16
  * rows of a warp has a new maximum, which for random scores is nearly always at N = 1024 and
  * seldom at the end of N = 16384: 1.05 at N = 1024, less for longer ones.
- * Measured: 1.01 to 1.03 for d = 64 and 128, 1.06 to 1.11 for d = 256, where O is largest, at
- * all lengths. Step 12's exponentials are kept for d = 128 alone.
+ * Measured, over step 12: 1.01 to 1.02 for d = 64 and 128, 1.06 to 1.09 for d = 256, where O is
+ * largest, at all lengths. Step 12's exponentials are kept for d = 128 alone.
+ *
  * Command: make ladder-bench
  */
 #include "cuda/ladder/persistent.h"

@@ -20,11 +20,12 @@
 #include "cuda/ladder/warpgroup.h"
 
 /* What later steps turn on. */
-struct plain_softmax {
+struct plain_loop {
     static constexpr int SOFTWARE = 0, SLACK = 0;
+    static constexpr bool Q_STAYS = false;
 };
 
-template <int D_, int GROUPS_, int BC_, int PLACES_> struct block_shape : plain_softmax {
+template <int D_, int GROUPS_, int BC_, int PLACES_> struct block_shape : plain_loop {
     static constexpr int D = D_, GROUPS = GROUPS_, Bc = BC_, PLACES = PLACES_,
                          Br = WARPGROUP_ROWS * GROUPS, Q_BYTES = 2 * D * Br,
                          GROUP_BYTES = 2 * D * WARPGROUP_ROWS, TILE_BYTES = 2 * D * Bc,

@@ -21,6 +21,7 @@ static const char *const names[LADDER_STEPS] = {
     [LADDER_PERSISTENT] = "11_persistent",
     [LADDER_EXP2] = "12_exp2",
     [LADDER_RESCALE] = "13_rescale",
+    [LADDER_QUERIES] = "14_queries",
 };
 
 const int ladder_step_count = LADDER_STEPS;

@@ -56,6 +56,7 @@ enum ladder_step {
     LADDER_PERSISTENT,
     LADDER_EXP2,
     LADDER_RESCALE,
+    LADDER_QUERIES,
     LADDER_STEPS,
 };
 extern const int ladder_step_count; /* for callers that do not read this header */

@@ -4,7 +4,7 @@
 static const struct step *const steps[LADDER_STEPS] = {
     &step_mma,        &step_ldmatrix, &step_cp_async, &step_registers, &step_two_tiles,
     &step_tma,        &step_wgmma,    &step_producer, &step_ping_pong, &step_overlap,
-    &step_persistent, &step_exp2,     &step_rescale};
+    &step_persistent, &step_exp2,     &step_rescale,  &step_queries};
 
 static const struct kernel *kernel_of(enum ladder_step step, enum dtype dtype, int head_dim)
 {

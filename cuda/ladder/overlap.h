@@ -4,7 +4,8 @@
  * Interface: X as in warpgroup_tile.h.
  *   struct rows_state<X>           O, m and l of a warpgroup's queries
  *   attend<T, X>(state, P, s, t, Q, a, first, Tc)  all Tc tiles, at least 1, but for the last
- *                                                  product; Qi is not read after it
+ *                                                  product; Q as scores() takes it, not read
+ *                                                  after it
  *   attend_end<T, X>(state, P, s, t)               the last product; t counts on
  *
  *     tensor cores   S0    | P0 V0  S1         | P1 V1  S2         | ...
@@ -20,9 +21,9 @@ template <class X> struct rows_state {
     float O[X::D / 8][4] = {}, m[2] = {-INFINITY, -INFINITY}, l[2] = {};
 };
 
-template <class T, class X>
+template <class T, class X, class QUERIES>
 __device__ inline void attend(struct rows_state<X> &r, uint32_t (&P)[X::Bc / 16][4],
-                              const struct block_memory<X> &s, struct turn &t, uint64_t Q,
+                              const struct block_memory<X> &s, struct turn &t, QUERIES &Q,
                               const struct attention &a, int first, int Tc)
 {
     const float c = exponent_scale(a.scale);

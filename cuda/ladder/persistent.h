@@ -1,8 +1,8 @@
 /* The kernel of as many blocks as SMs, each of which goes through many tiles of queries: the
  * idea of step 11, which the steps after it keep.
  *
- * Interface: the shape X of a step is a persistent_shape, and says what its softmax does
- * (plain_softmax in block_memory.h).
+ * Interface: the shape X of a step is a persistent_shape, and says what its loop does
+ * (plain_loop in block_memory.h).
  *   persistent<T, X>        the kernel
  *   persistent_kernel<T, X>()   what the launcher needs of it
  *
@@ -103,6 +103,14 @@ template <class X> __device__ inline struct share share_of(char *shared, int gro
             shared + (X::O_APART ? X::O_AT : 0) + X::GROUP_BYTES * group};
 }
 
+/* A consumer's warp has done with Qi. */
+__device__ inline void share_release(const struct share &own)
+{
+    __syncwarp();
+    if (lane_number() == 0)
+        mbarrier_arrive(own.Q_empty);
+}
+
 /* One thread: what to do next, and the keys for it. */
 template <class X>
 __device__ inline void load_keys(const struct tma_work &w, const struct block_memory<X> &s,
@@ -164,10 +172,19 @@ __device__ inline void consume(const struct tma_work &w, const struct block_memo
         const int own_Tc = tiles_needed(w.work.a, group_first, WARPGROUP_ROWS);
         struct rows_state<X> r;
         uint32_t P[X::Bc / 16][4];
-        if (own_Tc > 0)
-            attend<T, X>(r, P, s, t, tile_columns(own.Q), w.work.a, first, own_Tc);
-        if (X::O_APART && lane_number() == 0)
-            mbarrier_arrive(own.Q_empty);
+        if constexpr (X::Q_STAYS) {
+            uint32_t Q[X::D / 16][4];
+            queries_read<X>(Q, own.Q);
+            share_release(own);
+            if (own_Tc > 0)
+                attend<T, X>(r, P, s, t, Q, w.work.a, first, own_Tc);
+        } else {
+            const uint64_t Q = tile_columns(own.Q);
+            if (own_Tc > 0)
+                attend<T, X>(r, P, s, t, Q, w.work.a, first, own_Tc);
+            if (X::O_APART)
+                share_release(own);
+        }
         if (own_Tc > 0)
             attend_end<T, X>(r, P, s, t);
         pass_over(s, t, own_Tc, task.Tc);
@@ -177,8 +194,7 @@ __device__ inline void consume(const struct tma_work &w, const struct block_memo
         output_store<T, X>(w, task.at, first, own.O, r.O, r.m, r.l);
         if (!X::O_APART) {
             output_wait();
-            if (lane_number() == 0)
-                mbarrier_arrive(own.Q_empty);
+            share_release(own);
         }
     }
     output_wait();

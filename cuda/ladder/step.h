@@ -59,7 +59,7 @@ struct step {
 
 extern const struct step step_mma, step_ldmatrix, step_cp_async, step_registers, step_two_tiles,
     step_tma, step_wgmma, step_producer, step_ping_pong, step_overlap, step_persistent,
-    step_exp2, step_rescale;
+    step_exp2, step_rescale, step_queries;
 
 /* The maps of the step's tensors; fails if the copy engine cannot take their strides. */
 enum status tensor_maps(struct tma_work *work, struct error *error);

@@ -5,6 +5,7 @@
  *   plain<D>::at(row, chunk)      row * 2D + 16 chunk
  *   swizzled<D>::at(row, chunk)   row * 2D + 16 (chunk XOR row % 8)
  *   boxes<ROWS>::at(row, chunk)   blocks of 64 columns, each of ROWS swizzled rows: see tma.h
+ *   box_right<ROWS>(address, n)   an address in boxes<ROWS>, n tiles of 16 x 16 to the right
  *   lane_offset<D, ORDER>()       of the lane's chunk of a swizzled tile of 16 x 16, for
  *                                 ldmatrix (ORDER: see there); + 32D n: n tiles down, ^ 32 n:
  *                                 n tiles to the right
@@ -45,6 +46,11 @@ template <int ROWS> struct boxes {
         return chunk / 8 * (ROWS * 128) + swizzled<64>::at(row, chunk % 8);
     }
 };
+
+template <int ROWS> __device__ inline uint32_t box_right(uint32_t address, int n)
+{
+    return (address ^ 32 * (n % 4)) + n / 4 * (ROWS * 128);
+}
 
 /* Tiles start at multiples of 1024 bytes and rows at multiples of 128, so 32 n and the bits of
  * the row do not meet, and XOR with 32 n is chunk + 2n, swizzled. */

@@ -3,7 +3,9 @@
  * Interface: X gives head dimension D and rows of K and V tiles Bc; tiles lie as tma.h leaves
  * them. Products are begun, and committed as a group each: see wgmma.h for what goes before and
  * after.
- *   scores<T, X>(S, Q, K)           S = Qi KjT; Q: descriptor of the warpgroup's 64 rows
+ *   queries_read<X>(Q, tile)        the warp's rows of the warpgroup's tile, as operands
+ *   scores<T, X>(S, Q, K)           S = Qi KjT; Q: descriptor of the warpgroup's 64 rows, or
+ *                                   what queries_read() left
  *   add_product<T, X>(O, P, V)      O += P Vj
  *   softmax_tile<X>(factor, S, m, l, a, first, j, c)   S <- P of tile j, masked, m and l with
  *                                   it; if true, O is to be times factor. first: the warp's
@@ -33,6 +35,28 @@ __device__ inline void scores(float (&S)[X::Bc / 8][4], uint64_t Q, uint32_t K)
 #pragma unroll
     for (int k = 0; k < X::D / 16; k++)
         wgmma<T>(S, Q + columns_step<WARPGROUP_ROWS>(k), B + columns_step<X::Bc>(k), k > 0);
+    wgmma_commit();
+}
+
+template <class X>
+__device__ inline void queries_read(uint32_t (&Q)[X::D / 16][4], uint32_t tile)
+{
+    constexpr int WARP_BYTES = 16 * 128; /* of 64 columns */
+    const uint32_t rows =
+        tile + WARP_BYTES * (warp_number() % 4) + lane_offset<64, DOWN_FIRST>();
+#pragma unroll
+    for (int k = 0; k < X::D / 16; k++)
+        ldmatrix(Q[k], box_right<WARPGROUP_ROWS>(rows, k));
+}
+
+template <class T, class X>
+__device__ inline void scores(float (&S)[X::Bc / 8][4], const uint32_t (&Q)[X::D / 16][4],
+                              uint32_t K)
+{
+    const uint64_t B = tile_columns(K);
+#pragma unroll
+    for (int k = 0; k < X::D / 16; k++)
+        wgmma<T>(S, Q[k], B + columns_step<X::Bc>(k), k > 0);
     wgmma_commit();
 }
 

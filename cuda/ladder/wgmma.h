@@ -3,8 +3,9 @@
  *
  * Interface: C is 64 x N, 16 rows a warp; C[n] of a lane is that of mma.h, for columns 8n ...
  *   wgmma<T>(C, A, B, add)    C <- A B, + C if add; A (64 x 16) and B (16 x N) by descriptors
- *   wgmma<T>(C, A, B)         C <- C + A B; A in registers, that of mma.h for the warp's rows;
- *                             the rows of B's tile are those of B, not its columns
+ *   wgmma<T>(C, A, B, add)    the same with A in registers: that of mma.h for the warp's rows
+ *   wgmma<T>(C, A, B)         C <- C + A B; A in registers; the rows of B's tile are those of
+ *                             B, not its columns
  *   wgmma_begin(C, ...)       before the first product that uses what the thread has written
  *   wgmma_commit()            the products since the last commit become a group
  *   wgmma_wait<n>(C, ...)     until at most the n newest groups are under way; the others' C
@@ -102,6 +103,8 @@ template <int groups, class... ARRAYS> __device__ inline void wgmma_wait(ARRAYS 
 template <class T, int N>
 __device__ inline void wgmma(float (&C)[N][4], uint64_t A, uint64_t B, bool add);
 template <class T, int N>
+__device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B, bool add);
+template <class T, int N>
 __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B);
 
 /* Operands of an asm: ten names of registers; 4 and 16 registers of C. */
@@ -126,6 +129,22 @@ __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t 
                      "}"                                                                       \
                      : __VA_ARGS__                                                             \
                      : "l"(A), "l"(B), "r"((int)add));                                         \
+    }
+
+/* A in registers, k along the rows of B's tile. */
+#define WGMMA_MIXED(T, type, columns, names, a, b, add_, ...)                                  \
+    template <>                                                                                \
+    __device__ inline void wgmma<T, columns / 8>(float(&C)[columns / 8][4],                    \
+                                                 const uint32_t(&A)[4], uint64_t B, bool add)  \
+    {                                                                                          \
+        asm volatile("{\n"                                                                     \
+                     ".reg .pred p;\n"                                                         \
+                     "setp.ne.b32 p, " add_ ", 0;\n"                                           \
+                     "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type     \
+                     " {" names "}, {" a "}, " b ", p, 1, 1, 0;\n"                             \
+                     "}"                                                                       \
+                     : __VA_ARGS__                                                             \
+                     : "r"(A[0]), "r"(A[1]), "r"(A[2]), "r"(A[3]), "l"(B), "r"((int)add));     \
     }
 
 /* A in registers, k down the rows of B's tile. */
@@ -160,6 +179,7 @@ __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t 
     WGMMA_SHARED(T, type, 64, NAMES_64, "%32", "%33", "%34", C_64)                             \
     WGMMA_SHARED(T, type, 80, NAMES_80, "%40", "%41", "%42", C_80)                             \
     WGMMA_SHARED(T, type, 128, NAMES_128, "%64", "%65", "%66", C_128)                          \
+    WGMMA_MIXED(T, type, 128, NAMES_128, "%64, %65, %66, %67", "%68", "%69", C_128)            \
     WGMMA_REGISTERS(T, type, 64, NAMES_64, "%32, %33, %34, %35", "%36", C_64)                  \
     WGMMA_REGISTERS(T, type, 128, NAMES_128, "%64, %65, %66, %67", "%68", C_128)               \
     WGMMA_REGISTERS(T, type, 256, NAMES_256, "%128, %129, %130, %131", "%132", C_256)

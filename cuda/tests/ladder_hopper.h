@@ -36,12 +36,15 @@ enum status run_tma_store(const void *tile, const struct box *box, struct error 
  * one warp, copied to out (rows up to a whole tile, 64) by four. head_dim is 64. */
 enum status run_ring(void *out, const struct box *box, int places, struct error *error);
 
-/* C (64, columns) <- A B, and one added; from shared memory: in is A (64, WGMMA_D), then B
- * transposed (columns, WGMMA_D), out is C without, then with ones added before; A in registers:
- * in is A (64, WGMMA_KEYS), then B (WGMMA_KEYS, columns), out is C with ones added. */
+/* C (64, columns) <- A B, and one added; from shared memory, and mixed, with A in registers and
+ * 128 columns: in is A (64, WGMMA_D), then B transposed (columns, WGMMA_D), out is C without,
+ * then with ones added before; A in registers: in is A (64, WGMMA_KEYS), then B (WGMMA_KEYS,
+ * columns), out is C with ones added. */
 enum { WGMMA_ROWS = 64, WGMMA_D = 128, WGMMA_KEYS = 80 };
 enum status run_wgmma_shared(float *out, const void *in, enum dtype dtype, int columns,
                              struct error *error);
+enum status run_wgmma_mixed(float *out, const void *in, enum dtype dtype, int columns,
+                            struct error *error);
 enum status run_wgmma_registers(float *out, const void *in, enum dtype dtype, int columns,
                                 struct error *error);
 

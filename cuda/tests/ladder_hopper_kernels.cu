@@ -1,5 +1,6 @@
 #include "ladder_hopper.h"
 
+#include "core/status.h"
 #include "cuda/error.h"
 #include "cuda/ladder/mma.h"
 #include "cuda/ladder/ring.h"
@@ -223,31 +224,62 @@ template <int N> static __device__ void product_fill(float (&C)[N][4], float x)
             C[n][e] = x;
 }
 
-template <class T, int COLUMNS>
-static __global__ void wgmma_shared_helper(float *out, const uint4 *in)
+/* C <- A B, + C if add; A by descriptor, or in registers. */
+template <class T, int N>
+static __device__ void product_begin(float (&C)[N][4], uint64_t A, uint64_t B, bool add)
 {
-    constexpr int CHUNKS = WGMMA_D / 8, A_BYTES = 2 * WGMMA_ROWS * WGMMA_D;
-    extern __shared__ __align__(1024) char shared[];
+    wgmma_begin(C);
+    for (int k = 0; k < WGMMA_D / 16; k++)
+        wgmma<T>(C, A + columns_step<WGMMA_ROWS>(k), B + columns_step<8 * N>(k), add || k > 0);
+    wgmma_commit();
+}
+
+template <class T, int N>
+static __device__ void product_begin(float (&C)[N][4], uint32_t (&A)[WGMMA_D / 16][4],
+                                     uint64_t B, bool add)
+{
+    wgmma_begin(C, A);
+    for (int k = 0; k < WGMMA_D / 16; k++)
+        wgmma<T>(C, A[k], B + columns_step<8 * N>(k), add || k > 0);
+    wgmma_commit();
+}
+
+template <class T, int COLUMNS, class OPERAND>
+static __device__ void two_products(float *out, OPERAND &A, uint64_t B)
+{
     float fresh[COLUMNS / 8][4], added[COLUMNS / 8][4];
-    tile_fill<boxes<WGMMA_ROWS>>(shared, in, WGMMA_ROWS, CHUNKS);
-    tile_fill<boxes<COLUMNS>>(shared + A_BYTES, in + WGMMA_ROWS * CHUNKS, COLUMNS, CHUNKS);
-    tma_fence();
-    __syncthreads();
-    const uint64_t A = tile_columns(shared_address(shared)),
-                   B = tile_columns(shared_address(shared) + A_BYTES);
     product_fill(fresh, NAN);
     product_fill(added, 1);
-    wgmma_begin(fresh, added);
-    for (int k = 0; k < WGMMA_D / 16; k++)
-        wgmma<T>(fresh, A + columns_step<WGMMA_ROWS>(k), B + columns_step<COLUMNS>(k), k > 0);
-    wgmma_commit();
-    for (int k = 0; k < WGMMA_D / 16; k++)
-        wgmma<T>(added, A + columns_step<WGMMA_ROWS>(k), B + columns_step<COLUMNS>(k), true);
-    wgmma_commit();
+    product_begin<T>(fresh, A, B, false);
+    product_begin<T>(added, A, B, true);
     wgmma_wait<1>(fresh);
     product_store(out, fresh);
     wgmma_wait<0>(added);
     product_store(out + WGMMA_ROWS * COLUMNS, added);
+}
+
+/* MIXED: A in registers, read from its tile by ldmatrix. */
+template <class T, bool MIXED, int COLUMNS>
+static __global__ void wgmma_shared_helper(float *out, const uint4 *in)
+{
+    constexpr int CHUNKS = WGMMA_D / 8, A_BYTES = 2 * WGMMA_ROWS * WGMMA_D;
+    extern __shared__ __align__(1024) char shared[];
+    tile_fill<boxes<WGMMA_ROWS>>(shared, in, WGMMA_ROWS, CHUNKS);
+    tile_fill<boxes<COLUMNS>>(shared + A_BYTES, in + WGMMA_ROWS * CHUNKS, COLUMNS, CHUNKS);
+    tma_fence();
+    __syncthreads();
+    const uint32_t tile = shared_address(shared);
+    const uint64_t A = tile_columns(tile), B = tile_columns(tile + A_BYTES);
+    if constexpr (MIXED) {
+        const uint32_t rows = tile + 128 * 16 * warp_number() + lane_offset<64, DOWN_FIRST>();
+        uint32_t fragments[WGMMA_D / 16][4];
+        for (int k = 0; k < WGMMA_D / 16; k++)
+            ldmatrix(fragments[k], box_right<WGMMA_ROWS>(rows, k));
+        two_products<T, COLUMNS>(out, fragments, B);
+        registers_settle(fragments);
+    } else {
+        two_products<T, COLUMNS>(out, A, B);
+    }
 }
 
 template <class T, int COLUMNS>
@@ -290,9 +322,9 @@ static enum status run_wgmma(wgmma_kernel *kernel, float *out, const void *in, i
 
 template <class T> static wgmma_kernel *shared_kernel(int columns)
 {
-    return columns == 64   ? wgmma_shared_helper<T, 64>
-           : columns == 80 ? wgmma_shared_helper<T, 80>
-                           : wgmma_shared_helper<T, 128>;
+    return columns == 64   ? wgmma_shared_helper<T, false, 64>
+           : columns == 80 ? wgmma_shared_helper<T, false, 80>
+                           : wgmma_shared_helper<T, false, 128>;
 }
 
 template <class T> static wgmma_kernel *registers_kernel(int columns)
@@ -307,6 +339,15 @@ enum status run_wgmma_shared(float *out, const void *in, enum dtype dtype, int c
 {
     return run_wgmma(dtype == DTYPE_F16 ? shared_kernel<__half>(columns)
                                         : shared_kernel<__nv_bfloat16>(columns),
+                     out, in, 2 * WGMMA_D * (WGMMA_ROWS + columns), error);
+}
+
+enum status run_wgmma_mixed(float *out, const void *in, enum dtype dtype, int columns,
+                            struct error *error)
+{
+    CHECK(columns == 128, "%d columns", columns);
+    return run_wgmma(dtype == DTYPE_F16 ? wgmma_shared_helper<__half, true, 128>
+                                        : wgmma_shared_helper<__nv_bfloat16, true, 128>,
                      out, in, 2 * WGMMA_D * (WGMMA_ROWS + columns), error);
 }
 

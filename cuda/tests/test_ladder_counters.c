@@ -33,11 +33,11 @@ static const struct {
     {1, 1, 1, 8, 64, 128, MASK_NONE},      {1, 1, 1, 384, 8, 64, MASK_CAUSAL},
 };
 
-/* What the counters must say: sectors of loads and stores, bytes of the copy engine, and wgmma
- * instructions, one a warp, where the step uses them. */
+/* What the counters must say: sectors of loads and stores, bytes of the copy engine, and, where
+ * the step has wgmma, how many of those, one a warp, and of ldmatrix, for Q only. */
 struct expected {
     int64_t load_sectors, store_sectors, tma_load_bytes, tma_store_bytes;
-    int64_t least_products, most_products;
+    int64_t least_products, most_products, query_loads;
 };
 
 /* What products take from shared memory: single elements, ldmatrix's fragments, or, by wgmma,
@@ -63,6 +63,17 @@ static int64_t warpgroup_products(const struct attention *a)
            (a->head_dim / DEPTH + a->block_k / DEPTH);
 }
 
+/* Step 14 reads Qi into registers, where there is room for it: 16 rows and 16 columns at once.
+ */
+static int64_t query_loads(enum ladder_step step, const struct attention *a)
+{
+    enum { TILE = 16, QUERIES_HEAD_DIM = 128 };
+    if (step < LADDER_QUERIES || a->head_dim != QUERIES_HEAD_DIM)
+        return 0;
+    return (int64_t)attention_tiles_q(a) * attention_planes_q(a) * (a->block_q / TILE) *
+           (a->head_dim / TILE);
+}
+
 /* One launch on the memory of an ideal GPU; the tiles are the step's. */
 static struct expected simulated(const struct ladder_run *run)
 {
@@ -83,7 +94,8 @@ static struct expected simulated(const struct ladder_run *run)
     struct expected want = {.store_sectors = lse.of[DIRECTION_WRITE].sectors,
                             .tma_load_bytes = read->bytes,
                             .tma_store_bytes = write->bytes - lse.of[DIRECTION_WRITE].bytes,
-                            .most_products = warpgroup_products(&s.attention)};
+                            .most_products = warpgroup_products(&s.attention),
+                            .query_loads = query_loads(run->step, &s.attention)};
     /* A warpgroup may pass over the tiles that its own 64 queries do not need. */
     s.attention.block_q = 64;
     if (run->step >= LADDER_PERSISTENT) /* the last block writes the two words of taken */
@@ -130,7 +142,9 @@ static const char *wrong(const double *of, const struct expected *want, enum ope
     if (operands == OPERANDS_WGMMA &&
         (products < (double)want->least_products || products > (double)want->most_products))
         return "products of warpgroups";
-    if ((of[COUNTER_MATRIX_LOAD_INSTRUCTIONS] > 0) != (operands == OPERANDS_LDMATRIX))
+    if (operands == OPERANDS_LDMATRIX
+            ? of[COUNTER_MATRIX_LOAD_INSTRUCTIONS] == 0
+            : of[COUNTER_MATRIX_LOAD_INSTRUCTIONS] != (double)want->query_loads)
         return "ldmatrix";
     return operands == OPERANDS_PLAIN ? NULL : conflicting(of, want->tma_load_bytes > 0);
 }
@@ -248,10 +262,14 @@ static void test_the_judge(void **state)
         COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,
         COUNTER_REDUCE_SECTORS,         COUNTER_MATRIX_LOAD_WAVEFRONTS,
         COUNTER_SHARED_LOAD_WAVEFRONTS, COUNTER_SHARED_STORE_CONFLICTS};
-    static const enum counter exact_wgmma[] = {
-        COUNTER_LOAD_SECTORS,           COUNTER_STORE_SECTORS,  COUNTER_TMA_LOAD_BYTES,
-        COUNTER_TMA_STORE_BYTES,        COUNTER_REDUCE_SECTORS, COUNTER_TENSOR_INSTRUCTIONS,
-        COUNTER_SHARED_STORE_WAVEFRONTS};
+    static const enum counter exact_wgmma[] = {COUNTER_LOAD_SECTORS,
+                                               COUNTER_STORE_SECTORS,
+                                               COUNTER_TMA_LOAD_BYTES,
+                                               COUNTER_TMA_STORE_BYTES,
+                                               COUNTER_REDUCE_SECTORS,
+                                               COUNTER_TENSOR_INSTRUCTIONS,
+                                               COUNTER_SHARED_STORE_WAVEFRONTS,
+                                               COUNTER_MATRIX_LOAD_INSTRUCTIONS};
     static const double ldmatrix[COUNTER_COUNT] = {
         [COUNTER_LOAD_SECTORS] = 10,           [COUNTER_STORE_SECTORS] = 5,
         [COUNTER_TENSOR_INSTRUCTIONS] = 7,     [COUNTER_MATRIX_LOAD_INSTRUCTIONS] = 3,
@@ -268,10 +286,16 @@ static void test_the_judge(void **state)
                                                 [COUNTER_SHARED_STORE_CONFLICTS] = 3};
     (void)state;
     const struct expected sectors = {.load_sectors = 10, .store_sectors = 5};
-    const struct expected boxes = {0, 5, 4096, 1024, 48, 48};
+    const struct expected boxes = {0, 5, 4096, 1024, 48, 48, 0};
     assert_strict(ldmatrix, &sectors, OPERANDS_LDMATRIX, exact_ldmatrix,
                   LENGTH(exact_ldmatrix));
     assert_strict(wgmma, &boxes, OPERANDS_WGMMA, exact_wgmma, LENGTH(exact_wgmma));
+    double queries[COUNTER_COUNT];
+    memcpy(queries, wgmma, sizeof queries);
+    queries[COUNTER_MATRIX_LOAD_INSTRUCTIONS] = 8;
+    queries[COUNTER_MATRIX_LOAD_WAVEFRONTS] = 32;
+    const struct expected read = {0, 5, 4096, 1024, 48, 48, 8};
+    assert_strict(queries, &read, OPERANDS_WGMMA, exact_wgmma, LENGTH(exact_wgmma));
     assert_non_null(wrong(ldmatrix, &sectors, OPERANDS_PLAIN));
     assert_non_null(wrong(wgmma, &boxes, OPERANDS_LDMATRIX));
 }

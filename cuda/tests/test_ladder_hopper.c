@@ -264,36 +264,49 @@ static float product(const float *A, const float *B, int depth, int by_k)
     return sum;
 }
 
-static void test_wgmma_shared(void **state)
+typedef enum status run_columns(float *out, const void *in, enum dtype dtype, int columns,
+                                struct error *error);
+
+static void check_columns(run_columns *run, int N, enum dtype dtype, uint64_t *seed)
 {
     struct error error;
     enum { MOST = 128, A_COUNT = WGMMA_ROWS * WGMMA_D };
-    static const int columns[] = {64, 80, 128};
-    static float x[A_COUNT + MOST * WGMMA_D], C[2][WGMMA_ROWS * MOST];
+    static float x[A_COUNT + MOST * WGMMA_D], C[2 * WGMMA_ROWS * MOST];
     static uint16_t in[LENGTH(x)];
+    const size_t bytes = sizeof(float) * 2 * WGMMA_ROWS * (size_t)N;
+    fill_small(x, in, LENGTH(x), dtype, seed);
+    void *device = device_of(in, sizeof in);
+    float *out = device_of(NULL, bytes);
+    must(run(out, device, dtype, N, &error), &error);
+    take(C, out, bytes);
+    device_free(device);
+    for (int row = 0; row < WGMMA_ROWS; row++)
+        for (int col = 0; col < N; col++) {
+            const float want =
+                product(x + row * WGMMA_D, x + A_COUNT + col * WGMMA_D, WGMMA_D, 1);
+            const float fresh = C[row * N + col], added = C[(WGMMA_ROWS + row) * N + col];
+            if (fresh != want || added != want + 1)
+                fail_msg("%s, %d columns: C (%d, %d) is %g, %g with one added, not %g",
+                         dtype_name(dtype), N, row, col, (double)fresh, (double)added,
+                         (double)want);
+        }
+}
+
+static void test_wgmma_shared(void **state)
+{
+    static const int columns[] = {64, 80, 128};
     uint64_t seed = 4;
     (void)state;
-    for (size_t n = 0; n < 2 * LENGTH(columns); n++) {
-        const enum dtype dtype = n % 2 ? DTYPE_F16 : DTYPE_BF16;
-        const int N = columns[n / 2];
-        const size_t bytes = sizeof(float) * 2 * WGMMA_ROWS * (size_t)N;
-        fill_small(x, in, LENGTH(x), dtype, &seed);
-        void *device = device_of(in, sizeof in);
-        float *out = device_of(NULL, bytes);
-        must(run_wgmma_shared(out, device, dtype, N, &error), &error);
-        take(C, out, bytes);
-        device_free(device);
-        for (int row = 0; row < WGMMA_ROWS; row++)
-            for (int col = 0; col < N; col++) {
-                const float want =
-                    product(x + row * WGMMA_D, x + A_COUNT + col * WGMMA_D, WGMMA_D, 1);
-                const float *fresh = &C[0][0], *added = fresh + WGMMA_ROWS * N;
-                if (fresh[row * N + col] != want || added[row * N + col] != want + 1)
-                    fail_msg("%s, %d columns: C (%d, %d) is %g, %g with one added, not %g",
-                             dtype_name(dtype), N, row, col, (double)fresh[row * N + col],
-                             (double)added[row * N + col], (double)want);
-            }
-    }
+    for (size_t n = 0; n < 2 * LENGTH(columns); n++)
+        check_columns(run_wgmma_shared, columns[n / 2], n % 2 ? DTYPE_F16 : DTYPE_BF16, &seed);
+}
+
+static void test_wgmma_mixed(void **state)
+{
+    uint64_t seed = 6;
+    (void)state;
+    check_columns(run_wgmma_mixed, 128, DTYPE_F16, &seed);
+    check_columns(run_wgmma_mixed, 128, DTYPE_BF16, &seed);
 }
 
 static void test_wgmma_registers(void **state)
@@ -366,15 +379,11 @@ static void test_registers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mbarrier),
-        cmocka_unit_test(test_tma_load),
-        cmocka_unit_test(test_tma_bytes),
-        cmocka_unit_test(test_tma_store),
-        cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_wgmma_shared),
-        cmocka_unit_test(test_wgmma_registers),
-        cmocka_unit_test(test_named_barriers),
-        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_mbarrier),       cmocka_unit_test(test_tma_load),
+        cmocka_unit_test(test_tma_bytes),      cmocka_unit_test(test_tma_store),
+        cmocka_unit_test(test_ring),           cmocka_unit_test(test_wgmma_shared),
+        cmocka_unit_test(test_wgmma_mixed),    cmocka_unit_test(test_wgmma_registers),
+        cmocka_unit_test(test_named_barriers), cmocka_unit_test(test_registers),
     };
     struct device_info gpu;
     struct error error;
