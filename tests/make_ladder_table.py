@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/ladder.md from what the benchmark of the ladder measured, and from trials.
+"""Writes the tables of docs/ladder.md from what the benchmark of the ladder measured.
 
 Usage: make_ladder_table.py [--check | --csv FILE]
 The tables stand between two marker lines. --check writes nothing and fails if they are not what
 would be written now. --csv writes what plots/ladder.gp draws.
 """
-import csv
 import json
 import pathlib
 import sys
@@ -13,9 +12,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "ladder.md"
 RESULTS = ROOT / "cuda" / "results" / "h200_ladder.json"
-TRIALS = ROOT / "cuda" / "results" / "h200_ladder_trials.csv"
 BEGIN, END = "<!-- tables: make ladder-tables -->", "<!-- end of tables -->"
-BEGIN_TRIALS, END_TRIALS = "<!-- trials: make ladder-tables -->", "<!-- end of trials -->"
 FA2, CUDNN, AGAIN = "PyTorch FA2", "PyTorch cuDNN", " again"
 SHORT = {1024: "1k", 4096: "4k", 16384: "16k"}
 
@@ -43,8 +40,10 @@ def table(cells, head_dim):
     steps = [name for name in cells if name[0].isdigit() and not name.endswith(AGAIN)]
     for name in steps + [FA2, CUDNN]:
         lines.append(f"| {name} | " + " | ".join(f"{cells[name][s]:.0f}" for s in shapes) + " |")
-    best = [max(cells[name][s] for name in steps) / cells[FA2][s] for s in shapes]
-    lines.append("| best step / FA2 | " + " | ".join(f"{ratio:.2f}" for ratio in best) + " |")
+    for label, of, other in (("best of 01 to 05 / FA2", [n for n in steps if n < "06"], FA2),
+                             ("best step / cuDNN", steps, CUDNN)):
+        best = [max(cells[name][s] for name in of) / cells[other][s] for s in shapes]
+        lines.append(f"| {label} | " + " | ".join(f"{ratio:.2f}" for ratio in best) + " |")
     return "\n".join(lines)
 
 
@@ -61,24 +60,6 @@ def tables(result):
           for head_dim in sorted({shape[0] for shape in cells[FA2]}))])
 
 
-def trials():
-    """Rates over cuDNN's, a table a head dimension."""
-    with open(TRIALS, encoding="utf-8") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    over = {(row["step"], int(row["head_dim"]), int(row["causal"]), int(row["seqlen"])):
-            f"{float(row['over_cudnn']):.2f}" for row in rows}
-    shapes = [(causal, n) for causal in (0, 1) for n in SHORT]
-    heads = " | ".join(f"{'causal ' if causal else ''}{SHORT[n]}" for causal, n in shapes)
-    texts = []
-    for head_dim in sorted({key[1] for key in over}):
-        lines = [f"| d {head_dim}, over cuDNN | {heads} |", "|---" * (len(shapes) + 1) + "|"]
-        for step in sorted({key[0] for key in over}):
-            cells = [over.get((step, head_dim, *shape), "") for shape in shapes]
-            lines.append(f"| {step} | " + " | ".join(cells) + " |")
-        texts.append("\n".join(lines))
-    return "\n\n".join(texts)
-
-
 def csv_of(result):
     """One line a kernel: d 128, N 4096, with and without a causal mask."""
     cells = cells_of(result)
@@ -90,11 +71,6 @@ def csv_of(result):
     return "\n".join(lines) + "\n"
 
 
-def with_block(page, begin, end, text):
-    before, rest = page.split(begin)
-    return f"{before}{begin}\n{text}\n{end}{rest.split(end)[1]}"
-
-
 def main():
     with open(RESULTS, encoding="utf-8") as file:
         result = json.load(file)
@@ -102,11 +78,11 @@ def main():
         pathlib.Path(sys.argv[2]).write_text(csv_of(result), encoding="utf-8")
         return
     page = PAGE.read_text(encoding="utf-8")
-    new = with_block(page, BEGIN, END, tables(result))
-    new = with_block(new, BEGIN_TRIALS, END_TRIALS, trials())
+    before, rest = page.split(BEGIN)
+    new = f"{before}{BEGIN}\n{tables(result)}\n{END}{rest.split(END)[1]}"
     if sys.argv[1:] == ["--check"]:
         if new != page:
-            sys.exit("docs/ladder.md: its tables are not those of cuda/results/h200_ladder*: "
+            sys.exit("docs/ladder.md: its tables are not those of cuda/results/h200_ladder.json: "
                      "make ladder-tables")
     elif sys.argv[1:]:
         sys.exit(__doc__)
