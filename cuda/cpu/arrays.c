@@ -106,7 +106,7 @@ static bool ends_in_cu(const char *file)
 
 /* The kernel's own line through which the place was reached, if it is known. */
 static struct cpu_line line_of(const struct cpu_launch_counts *launch,
-                               const struct place *place)
+                               const struct cpu_place *place)
 {
     struct cpu_line line = {.file = place->at.file,
                             .line = place->at.line,
@@ -127,7 +127,7 @@ static bool same_line(const struct cpu_line *a, const struct cpu_line *b)
            strcmp(a->file, b->file) == 0 && strcmp(a->array, b->array) == 0;
 }
 
-static void add_line(struct cpu_launch_counts *launch, const struct place *place)
+static void add_line(struct cpu_launch_counts *launch, const struct cpu_place *place)
 {
     const struct cpu_line line = line_of(launch, place);
     int n = 0;
@@ -147,7 +147,7 @@ void cpu_counts_join(struct cpu_launch_counts *launch, const struct worker *work
     launch->warp_barriers += worker->counts.warp_barriers;
     launch->exchanges += worker->counts.exchanges;
     for (int n = 1; n < worker->places; n++) { /* 0 is no place */
-        const struct place *place = &worker->place[n];
+        const struct cpu_place *place = &worker->place[n];
         cpu_traffic_add(place->kind.shared ? &launch->shared[place->kind.way]
                                            : &launch->hbm[place->kind.way],
                         &place->traffic);

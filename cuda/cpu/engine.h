@@ -7,24 +7,76 @@
 #include <stdint.h>
 
 #include "cuda/cpu/cpu.h"
+#include "cuda/cpu/stack.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-enum { CPU_WARP = 32, CPU_MAX_THREADS = 1024 };
+/* Part of what calls it: the processor does not foresee where a function returns to that has
+ * waited, for those of other threads have been called since. */
+#define CPU_PART __attribute__((always_inline))
+#define CPU_INLINE static inline CPU_PART
+
+enum {
+    CPU_WARP = 32,
+    CPU_MAX_THREADS = 1024,
+    CPU_SLOT_BITS = 10, /* of struct cpu_now's slots */
+};
 
 struct cpu_index {
     unsigned x, y, z;
 };
 
+/* CPU_PAUSED: the lane lets the others come up with it. */
+enum cpu_wait {
+    CPU_PAUSED,
+    CPU_AT_BARRIER,
+    CPU_AT_WARP_BARRIER,
+    CPU_AT_EXCHANGE,
+    CPU_AT_BUTTERFLY,
+    CPU_DONE
+};
+
+/* What a lane waits for, and where. */
+struct cpu_waiting {
+    enum cpu_wait wait;
+    int line;
+    const char *file;
+    const struct cpu_butterfly *butterfly; /* NULL: none */
+    unsigned mask;                         /* of the lanes, 0 where it waits for none of them */
+};
+
+/* A thread of a block, in as few cache lines as can be. */
+struct __attribute__((aligned(64))) cpu_fiber {
+    struct cpu_stack stack;
+    struct cpu_index index;
+    char pad[8];
+    struct cpu_waiting waiting; /* where that of its warp does not say it, see struct cpu_now */
+};
+
 /* The thread that is running. One of each OpenMP thread. */
 struct cpu_now {
-    struct cpu_index thread, block, block_dim, grid_dim;
+    struct cpu_fiber *running;
+    /* Most warps wait for the same in all lanes. Then nobody looks at each: waiting says it for
+     * those from the lane alike up to the last one that ran. */
+    struct cpu_fiber *end; /* of the lanes that run one after the other; the warp's first: some
+                              are left out */
+    struct cpu_waiting waiting;
+    int alike;
+    int lane, warp; /* of the thread in its warp, and of that in the block */
+    struct cpu_index block, block_dim, grid_dim;
     const char *kernel, *file; /* as struct cpu_grid has them */
-    int lane, warp;            /* of the thread in its warp, and of that in the block */
     int64_t launch;            /* its number */
     bool observed, traced;     /* traced: steps are recorded */
+
+    /* Where the last access was, and where one of that site was last, see cpu_slot(). */
+    struct cpu_place *last, *slot[1 << CPU_SLOT_BITS];
+    /* Of shared memory: see struct cpu_word. Stamps now, when the block began, and when its
+     * last barrier was passed. */
+    uint32_t stamp, block_stamp, epoch_stamp;
+
+    uint64_t passing[CPU_WARP]; /* what each lane has for those it exchanges with */
     /* What the lanes of its warp have passed at the last exchange of each; and, by lane, of
      * which lanes it may see that. */
     uint64_t passed[CPU_WARP];
@@ -58,46 +110,17 @@ bool cpu_launch_refused(void);
 void cpu_raise_shared(const void *function, int64_t bytes);
 int64_t cpu_shared_limit(void);
 
-/* Where a kernel accesses memory, and how the pointer came there: the line of the kernel's own
- * file on which it was last moved or handed on (0: none) times 2^16, plus the last such line of
- * a header since then. */
-struct cpu_place {
-    const char *file;
-    int line, origin;
-};
-
-/* What an access is and where, in one number: origin, line, bytes, shared or not, way. */
-enum { CPU_SITE_SHARED = 4 };
-static inline uint64_t cpu_site(enum cpu_way way, bool shared, int bytes, int line, int origin)
-{
-    return (uint64_t)(uint32_t)origin << 32 | (uint64_t)line << 8 | (uint64_t)bytes << 3 |
-           (shared ? CPU_SITE_SHARED : 0) | (uint64_t)way;
-}
-
-/* Before each access. Three arguments, which stay in registers. */
-void cpu_access(const void *at, uint64_t site, const char *file);
-
 /* The block's shared memory: dynamic; or static, an array of the kernel that key names. Both
  * are multiples of 256 bytes. */
 void *cpu_shared_dynamic(void);
 void *cpu_shared_static(const char *name, int64_t bytes, int key);
 
-void cpu_end_thread(void);
-
-/* __syncthreads() and __syncwarp(). */
-void cpu_sync_block(const char *file, int line);
-void cpu_sync_warp(unsigned mask, const char *file, int line);
-/* Shuffles, votes and reductions: every lane of the mask passes its bits; then each may see
- * what the others passed, until it passes something again. */
-void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line);
 /* Several shuffles of a warp at one wait, of which it is known what each lane does with what it
- * gets. Each leaves its value in cpu_now.met[] and finds there what it has after the last; all
- * come with the same butterfly. */
+ * gets. */
 struct cpu_butterfly {
     void (*combine)(float x[CPU_WARP]);
     int shuffles;
 };
-void cpu_meet(const struct cpu_butterfly *butterfly, const char *file, int line);
 
 /* Step marks, see cuda/steps.h. A team is the threads that do the work of one block of the
  * simulator, at x, y, z of its grid. */

@@ -25,101 +25,56 @@ void cpu_stop(const char *file, int line, const char *format, ...)
     va_end(arguments);
     threads->stop_file = file;
     threads->stop_line = line;
-    if (threads->running)
-        stack_switch(&threads->running->stack, &threads->scheduler);
+    if (cpu_worker->in_lane)
+        cpu_stack_switch(&cpu_now.running->stack, &threads->scheduler);
     cpu_fail(&cpu_now, file, line, threads->stop_text);
-}
-
-static void count_operations(struct fiber *fiber, int64_t more, const char *file, int line)
-{
-    fiber->operations += more;
-    if (fiber->operations > cpu_options.step_limit)
-        cpu_stop(file, line,
-                 "has made %lld accesses and waits and goes on: does the kernel end? (step "
-                 "limit)",
-                 (long long)fiber->operations);
-}
-
-static inline void prepare(struct fiber *fiber)
-{
-    cpu_now.thread = fiber->index;
-    threads->running = fiber;
-    cpu_worker->run_accesses = 0;
 }
 
 /* Do all lanes of the warp run, one after the other? */
 static inline bool in_order(void)
 {
-    return threads->end != threads->warp;
+    return cpu_now.end != threads->warp;
 }
 
-/* Not what the lanes before this one wait for: those are told, now that threads->waiting no
+/* Not what the lanes before this one wait for: those are told, now that cpu_now.waiting no
  * longer says it. */
-static void wait_alone(struct fiber *fiber, const struct waiting *waiting)
+static void wait_alone(const struct cpu_waiting *waiting)
 {
-    for (int before = 1; before <= threads->alike; before++)
-        fiber[-before].waiting = threads->waiting;
-    threads->waiting = *waiting;
-    threads->alike = 1;
+    for (int lane = cpu_now.alike; lane < cpu_now.lane; lane++)
+        threads->warp[lane].waiting = cpu_now.waiting;
+    cpu_now.waiting = *waiting;
+    cpu_now.alike = cpu_now.lane;
 }
 
 /* NULL: all have run. */
-static struct fiber *next_lane(struct fiber *fiber)
+static struct cpu_fiber *next_lane(struct cpu_fiber *fiber)
 {
     if (in_order())
-        return fiber + 1 < threads->end ? fiber + 1 : NULL;
+        return fiber + 1 < cpu_now.end ? fiber + 1 : NULL;
     threads->ready &= threads->ready - 1;
     return threads->ready ? &threads->warp[__builtin_ctz(threads->ready)] : NULL;
 }
 
-/* The first lane to wait for this, the last one to wait, or one of few that run. */
-static __attribute__((noinline)) void wait_slowly(enum wait wait, unsigned mask,
-                                                  const struct cpu_butterfly *butterfly,
-                                                  const char *file, int line)
+struct cpu_stack *cpu_wait_slowly(enum cpu_wait wait, unsigned mask,
+                                  const struct cpu_butterfly *butterfly, const char *file,
+                                  int line)
 {
-    const struct waiting waiting = {wait, line, file, butterfly, mask};
-    const struct waiting *before = &threads->waiting;
-    struct fiber *fiber = threads->running, *next = next_lane(fiber);
+    const struct cpu_waiting waiting = {wait, line, file, butterfly, mask};
+    struct cpu_fiber *fiber = cpu_now.running, *next = next_lane(fiber);
     if (!in_order())
         fiber->waiting = waiting;
-    else if (line == before->line && wait == before->wait && file == before->file &&
-             butterfly == before->butterfly && mask == before->mask)
-        threads->alike++;
-    else
-        wait_alone(fiber, &waiting);
+    else if (!cpu_waits_alike(wait, mask, butterfly, file, line))
+        wait_alone(&waiting);
     if (!next)
-        return stack_switch(&fiber->stack, &threads->scheduler);
+        return &threads->scheduler;
     cpu_now.lane = (int)(next - threads->warp);
-    prepare(next);
-    stack_switch(&fiber->stack, &next->stack);
-}
-
-/* The next lane goes on at once: the scheduler comes in when all have run. Inline, so that only
- * what a kind of wait has is compared. */
-static inline __attribute__((always_inline)) void
-wait_for(enum wait wait, unsigned mask, const struct cpu_butterfly *butterfly, const char *file,
-         int line)
-{
-    const struct waiting *before = &threads->waiting;
-    struct fiber *fiber = threads->running, *next = fiber + 1;
-    if (wait == DONE)
-        fiber->operations = 0; /* the next thread's */
-    else
-        count_operations(fiber, cpu_worker->run_accesses + 1, file, line);
-    if (line != before->line || wait != before->wait || file != before->file ||
-        (wait == AT_BUTTERFLY && butterfly != before->butterfly) ||
-        ((wait == AT_EXCHANGE || wait == AT_WARP_BARRIER) && mask != before->mask) ||
-        next >= threads->end)
-        return wait_slowly(wait, mask, butterfly, file, line);
-    threads->alike++;
-    cpu_now.lane++;
-    prepare(next);
-    stack_switch(&fiber->stack, &next->stack);
+    cpu_now.running = next;
+    return &next->stack;
 }
 
 void cpu_pause(const char *file, int line)
 {
-    wait_for(PAUSED, 0, NULL, file, line);
+    cpu_wait_for(CPU_PAUSED, 0, NULL, file, line);
 }
 
 static void fiber_main(void)
@@ -145,18 +100,49 @@ static void worker_make(void)
 static void run_lanes(void)
 {
     const unsigned all = 0xffffffff >> (CPU_WARP - threads->lanes);
-    threads->end = threads->warp + (threads->ready == all ? threads->lanes : 0);
-    threads->alike = 0;
+    const bool some = threads->ready != all;
+    cpu_now.end = threads->warp + (some ? 0 : threads->lanes);
+    cpu_now.alike = some ? threads->lanes : 0;
     cpu_now.lane = __builtin_ctz(threads->ready);
-    prepare(&threads->warp[cpu_now.lane]);
+    cpu_now.running = &threads->warp[cpu_now.lane];
     cpu_worker->rounds++;
     cpu_worker->in_lane = true;
-    stack_switch(&threads->scheduler, &threads->running->stack);
+    cpu_stack_switch(&threads->scheduler, &cpu_now.running->stack);
     cpu_worker->in_lane = false;
-    threads->running = NULL;
     threads->ready = 0;
     if (threads->stop_file)
         cpu_fail(&cpu_now, threads->stop_file, threads->stop_line, threads->stop_text);
+}
+
+/* Of the first lane that does not end and has made too many. */
+static void check_limit(const int64_t operations[CPU_WARP])
+{
+    for (int lane = 0; lane < threads->lanes; lane++) {
+        const struct cpu_waiting *waiting = cpu_waiting_of(threads, lane);
+        cpu_now.running = &threads->warp[lane];
+        if (waiting->wait != CPU_DONE && operations[lane] > cpu_options.step_limit)
+            cpu_stop(waiting->file, waiting->line,
+                     "has made %lld accesses and waits and goes on: does the kernel end? (step "
+                     "limit)",
+                     (long long)operations[lane]);
+    }
+}
+
+/* What the lanes that ran have done: some accesses, and one wait each. */
+static void add_operations(uint32_t ran)
+{
+    int64_t *sum = &threads->operations[cpu_now.warp * CPU_WARP], left = 0;
+    const int64_t limit = cpu_options.step_limit;
+    cpu_lanes operations;
+    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
+        operations[lane] = ran >> lane & 1;
+    cpu_requests_merge(&operations, cpu_worker);
+    for (int lane = 0; lane < CPU_WARP; lane++) {
+        sum[lane] += operations[lane];
+        left |= limit - sum[lane];
+    }
+    if (left < 0) /* for one of them */
+        check_limit(sum);
 }
 
 static void run_warp(int warp, int lanes)
@@ -165,10 +151,11 @@ static void run_warp(int warp, int lanes)
     threads->lanes = lanes;
     threads->ready = 0xffffffff >> (CPU_WARP - lanes);
     cpu_now.warp = warp;
-    cpu_shared_stretch(cpu_worker);
+    cpu_shared_stretch();
     do {
+        const uint32_t ran = threads->ready;
         run_lanes();
-        cpu_requests_merge(cpu_worker);
+        add_operations(ran);
     } while (cpu_release_warp(threads));
 }
 
@@ -182,12 +169,7 @@ static void run_block(int count)
     } while (cpu_pass_barrier(threads, count));
 }
 
-static int threads_of(const struct cpu_grid *grid)
-{
-    return (int)(grid->block.x * grid->block.y * grid->block.z);
-}
-
-static void number_threads(struct fiber *fiber, struct cpu_index block)
+static void number_threads(struct cpu_fiber *fiber, struct cpu_index block)
 {
     struct cpu_index at;
     for (at.z = 0; at.z < block.z; at.z++)
@@ -200,6 +182,7 @@ static void number_threads(struct fiber *fiber, struct cpu_index block)
 static void run_blocks(const struct cpu_grid *grid)
 {
     const int64_t blocks = (int64_t)grid->grid.x * grid->grid.y * grid->grid.z;
+    const int count = (int)(grid->block.x * grid->block.y * grid->block.z);
     if (!cpu_worker)
         worker_make();
     struct worker *worker = cpu_worker;
@@ -211,8 +194,9 @@ static void run_blocks(const struct cpu_grid *grid)
     cpu_now.block_dim = grid->block;
     cpu_now.observed = !cpu_options.unobserved;
     cpu_now.traced = cpu_options.step_log;
+    cpu_now.running = threads->fiber;
     number_threads(threads->fiber, grid->block);
-    cpu_requests_begin(worker);
+    cpu_access_begin(worker);
     cpu_watch_worker(worker, &cpu_now);
 #pragma omp for schedule(dynamic)
     for (int64_t n = 0; n < blocks; n++) {
@@ -221,7 +205,8 @@ static void run_blocks(const struct cpu_grid *grid)
         cpu_now.block.z = (unsigned)(n / grid->grid.x / grid->grid.y);
         cpu_shared_block(worker, grid->shared_bytes);
         cpu_steps_block(worker);
-        run_block(threads_of(grid));
+        memset(threads->operations, 0, (size_t)count * sizeof threads->operations[0]);
+        run_block(count);
     }
 }
 
@@ -240,30 +225,4 @@ void cpu_run_threads(const struct cpu_grid *grid)
     }
     cpu_watch_end();
     cpu_steps_end(grid->kernel);
-}
-
-void cpu_end_thread(void)
-{
-    wait_for(DONE, 0, NULL, NULL, 0);
-}
-
-void cpu_sync_block(const char *file, int line)
-{
-    wait_for(AT_BARRIER, 0, NULL, file, line);
-}
-
-void cpu_sync_warp(unsigned mask, const char *file, int line)
-{
-    wait_for(AT_WARP_BARRIER, mask, NULL, file, line);
-}
-
-void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line)
-{
-    threads->passing[cpu_now.lane] = bits;
-    wait_for(AT_EXCHANGE, mask, NULL, file, line);
-}
-
-void cpu_meet(const struct cpu_butterfly *butterfly, const char *file, int line)
-{
-    wait_for(AT_BUTTERFLY, 0xffffffff, butterfly, file, line);
 }

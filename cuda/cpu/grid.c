@@ -105,11 +105,11 @@ const char *cpu_path(const char *file)
     return strncmp(file, "./", 2) == 0 ? file + 2 : file; /* found by -I. */
 }
 
-struct called_text cpu_called_at(const struct cpu_place *place)
+struct called_text cpu_called_at(const struct cpu_where *where)
 {
     struct called_text called = {""};
-    const int line = place->origin >> 16;
-    if (line > 0 && strcmp(place->file, cpu_now.file) != 0)
+    const int line = where->origin >> 16;
+    if (line > 0 && strcmp(where->file, cpu_now.file) != 0)
         snprintf(called.text, sizeof called.text, " (called at %s:%d)", cpu_path(cpu_now.file),
                  line);
     return called;
@@ -117,7 +117,8 @@ struct called_text cpu_called_at(const struct cpu_place *place)
 
 void cpu_fail(const struct cpu_now *now, const char *file, int line, const char *text)
 {
+    const struct cpu_index thread = now->running->index;
     check_failed(cpu_path(file), line, "%s, block (%u, %u, %u), thread (%u, %u, %u): %s",
-                 now->kernel, now->block.x, now->block.y, now->block.z, now->thread.x,
-                 now->thread.y, now->thread.z, text);
+                 now->kernel, now->block.x, now->block.y, now->block.z, thread.x, thread.y,
+                 thread.z, text);
 }

@@ -5,7 +5,7 @@
 #ifndef FLASHLAB_CUDA_CPU_OBSERVED_MEMORY_H
 #define FLASHLAB_CUDA_CPU_OBSERVED_MEMORY_H
 
-#include "cuda/cpu/engine.h"
+#include "cuda/cpu/access.h"
 
 /* Default arguments are evaluated where the call stands, or the conversion that makes one. */
 #define CPU_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
@@ -15,7 +15,7 @@ static inline constexpr bool cpu_in_kernel(const char *file)
 {
     return __builtin_strlen(file) > 3 && file[__builtin_strlen(file) - 1] == 'u';
 }
-/* Of a pointer that came from before, on that line: see struct cpu_place. */
+/* Of a pointer that came from before, on that line: see struct cpu_where. */
 static inline constexpr int cpu_origin(int before, const char *file, int line)
 {
     return cpu_in_kernel(file) ? line << 16 : (before & ~0xffff) | (line & 0xffff);
@@ -32,12 +32,16 @@ struct PlacedIndex {
     }
 };
 
-static inline void cpu_observe(const void *at, int bytes, enum cpu_way way, const char *file,
-                               int line, int origin, bool shared)
+CPU_INLINE void cpu_observe(const void *at, int bytes, enum cpu_way way, const char *file,
+                            int line, int origin, bool shared)
 {
+    const struct cpu_kind kind = {way, shared, bytes};
+    const uint64_t site = cpu_site(way, shared, bytes, line, origin);
     if (!cpu_now.observed)
         return;
-    cpu_access(at, cpu_site(way, shared, bytes, line, origin), file);
+    if (!cpu_may_be_quick(kind) ||
+        __builtin_expect(!cpu_access_quickly(at, kind, site, file), 0))
+        cpu_access(at, site, file);
 }
 
 template <class T, bool SHARED> struct ObservedPointer;
@@ -53,29 +57,29 @@ template <class T, bool SHARED> struct ObservedElement {
     {
     }
     ObservedElement(const ObservedElement &) = default;
-    operator T() const
+    CPU_PART operator T() const
     {
         cpu_observe(at, (int)sizeof(T), CPU_LOAD, file, line, origin, SHARED);
         return *at;
     }
-    void operator=(T value) const
+    CPU_PART void operator=(T value) const
     {
         cpu_observe(at, (int)sizeof(T), CPU_STORE, file, line, origin, SHARED);
         *at = value;
     }
-    void operator=(const ObservedElement &other) const
+    CPU_PART void operator=(const ObservedElement &other) const
     {
         *this = (T)other;
     }
-    void operator+=(T value) const
+    CPU_PART void operator+=(T value) const
     {
         *this = (T) * this + value;
     }
-    void operator-=(T value) const
+    CPU_PART void operator-=(T value) const
     {
         *this = (T) * this - value;
     }
-    void operator*=(T value) const
+    CPU_PART void operator*=(T value) const
     {
         *this = (T) * this * value;
     }

@@ -32,11 +32,11 @@ void cpu_shared_block(struct worker *worker, size_t dynamic_bytes)
     worker->region[0] = (struct cpu_array){
         .name = "shared memory", .base = worker->shared, .bytes = (int64_t)dynamic_bytes};
     worker->regions = 1;
-    if (worker->stamp > STAMP_LIMIT) {
+    if (cpu_now.stamp > STAMP_LIMIT) {
         memset(worker->words, 0, WORDS * sizeof *worker->words);
-        worker->stamp = 0;
+        cpu_now.stamp = 0;
     }
-    worker->block_stamp = worker->epoch_stamp = ++worker->stamp;
+    cpu_now.block_stamp = cpu_now.epoch_stamp = ++cpu_now.stamp;
 }
 
 void *cpu_shared_dynamic(void)
@@ -84,10 +84,10 @@ void *cpu_shared_static(const char *name, int64_t bytes, int key)
 
 /* who did what at that place, unordered with the running thread's access to the word, one of
  * the array. */
-static void stop_race(const struct place *place, uint32_t word, const char *who,
+static void stop_race(const struct cpu_place *place, uint32_t word, const char *who,
                       const char *what, unsigned at, const char *missing)
 {
-    const struct place *theirs = &cpu_worker->place[at];
+    const struct cpu_place *theirs = &cpu_worker->place[at];
     cpu_stop(place->at.file, place->at.line,
              "race: %s element %u of %s, which %s %s at %s:%d%s, no %s between%s",
              place->kind.way == CPU_LOAD ? "reads" : "writes", word, place->array->name, who,
@@ -109,30 +109,35 @@ static const char *missing_between(unsigned warp, unsigned other)
     return warp == other ? "__syncwarp() or __syncthreads()" : "__syncthreads()";
 }
 
-static void stop_written(const struct place *place, uint32_t n, const struct word *word)
+static void stop_written(const struct cpu_place *place, uint32_t n, const struct cpu_word *word)
 {
     const unsigned warp = (unsigned)cpu_now.warp;
     stop_race(place, n, thread_text(word->writer), "writes", word->write_place,
               missing_between(warp, word->writer / CPU_WARP));
 }
 
-/* The first warp to read is the other one, or the word has been read by the writer's own warp
- * alone: warps run one after the other. */
-static void stop_read(const struct place *place, uint32_t n, const struct word *word,
-                      uint32_t lanes)
+static unsigned read_warp(const struct cpu_word *word)
 {
-    const unsigned warp = (unsigned)cpu_now.warp;
-    char text[64];
-    if (word->read_warp != warp && word->read_by_others)
-        snprintf(text, sizeof text, "a thread of warp %u", word->read_warp);
-    else
-        snprintf(text, sizeof text, "%s",
-                 thread_text(word->read_warp * CPU_WARP + (unsigned)__builtin_ctz(lanes)));
-    stop_race(place, n, text, "reads", word->read_place,
-              missing_between(warp, word->read_warp));
+    return word->reader & CPU_READ_WARP;
 }
 
-static void stop_unwritten(const struct place *place, uint32_t n)
+/* The first warp to read is the other one, or the word has been read by the writer's own warp
+ * alone: warps run one after the other. */
+static void stop_read(const struct cpu_place *place, uint32_t n, const struct cpu_word *word,
+                      uint32_t lanes)
+{
+    const unsigned warp = (unsigned)cpu_now.warp, reader = read_warp(word);
+    char text[64];
+    if (reader != warp && word->reader & CPU_READ_BY_OTHERS)
+        snprintf(text, sizeof text, "a thread of warp %u", reader);
+    else
+        snprintf(text, sizeof text, "%s",
+                 thread_text(reader * CPU_WARP + (unsigned)__builtin_ctz(lanes)));
+    stop_race(place, n, text, "reads", word->reader >> CPU_READ_PLACE_SHIFT,
+              missing_between(warp, reader));
+}
+
+static void stop_unwritten(const struct cpu_place *place, uint32_t n)
 {
     cpu_stop(place->at.file, place->at.line,
              "reads element %u of %s, which nobody has written%s", n, place->array->name,
@@ -140,57 +145,56 @@ static void stop_unwritten(const struct place *place, uint32_t n)
 }
 
 /* Has nothing ordered the word's last write, by another thread, before now? */
-static inline bool written_beside(const struct worker *worker, const struct word *word,
-                                  unsigned self)
+static inline bool written_beside(const struct cpu_word *word, unsigned self)
 {
-    return word->write_stamp >= worker->epoch_stamp && word->writer != self &&
-           (word->write_stamp == worker->stamp || word->writer / CPU_WARP != self / CPU_WARP);
+    return word->write_stamp >= cpu_now.epoch_stamp && word->writer != self &&
+           (word->write_stamp == cpu_now.stamp || word->writer / CPU_WARP != self / CPU_WARP);
 }
 
-static inline void check_reads(const struct worker *worker, const struct word *word, uint32_t n,
-                               const struct place *place, unsigned self)
+static inline void check_reads(const struct cpu_word *word, uint32_t n,
+                               const struct cpu_place *place, unsigned self)
 {
     const uint32_t others = word->read_lanes & ~(1u << self % CPU_WARP);
-    if (word->read_stamp < worker->epoch_stamp)
+    if (word->read_stamp < cpu_now.epoch_stamp)
         return;
-    if (word->read_warp != self / CPU_WARP)
+    if (read_warp(word) != self / CPU_WARP)
         stop_read(place, n, word, word->read_lanes);
-    if (word->read_stamp == worker->stamp && others)
+    if (word->read_stamp == cpu_now.stamp && others)
         stop_read(place, n, word, others);
 }
 
 /* Before an atomic access: is the last write what later ones may race with? An atomic of
  * another thread, which the last thread to add does not hide from itself; or the thread's own
  * store. */
-static inline bool write_stays(const struct worker *worker, const struct word *word,
+static inline bool write_stays(const struct worker *worker, const struct cpu_word *word,
                                unsigned self)
 {
-    return written_beside(worker, word, self) ||
-           (word->write_stamp == worker->stamp &&
+    return written_beside(word, self) ||
+           (word->write_stamp == cpu_now.stamp &&
             worker->place[word->write_place].kind.way == CPU_STORE);
 }
 
-void cpu_shared_check(struct worker *worker, uint32_t offset, const struct place *place)
+void cpu_shared_check(struct worker *worker, uint32_t offset, const struct cpu_place *place)
 {
     const unsigned self = cpu_thread_number();
     const enum cpu_way way = place->kind.way;
     const uint32_t end = offset + (uint32_t)place->kind.bytes;
     for (uint32_t n = offset / CPU_WORD; n * CPU_WORD < end; n++) {
-        struct word *word = &place->words[n];
-        if (way != CPU_STORE && word->write_stamp < worker->block_stamp)
+        struct cpu_word *word = &place->words[n];
+        if (way != CPU_STORE && word->write_stamp < cpu_now.block_stamp)
             stop_unwritten(place, n);
-        if (written_beside(worker, word, self) &&
+        if (written_beside(word, self) &&
             (way != CPU_REDUCE || worker->place[word->write_place].kind.way != CPU_REDUCE))
             stop_written(place, n, word);
         if (way == CPU_LOAD) {
-            cpu_shared_note_read(worker, word, place->number);
+            cpu_shared_note_read(word, place->number);
             continue;
         }
-        check_reads(worker, word, n, place, self);
+        check_reads(word, n, place, self);
         if (way == CPU_REDUCE && write_stays(worker, word, self))
             continue;
-        word->write_stamp = worker->stamp;
+        word->write_stamp = cpu_now.stamp;
         word->writer = self & 1023;
-        word->write_place = place->number;
+        word->write_place = place->number & (CPU_MAX_PLACES - 1);
     }
 }

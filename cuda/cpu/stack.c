@@ -12,6 +12,7 @@
 #endif
 
 enum {
+    STACK_BYTES = 256 * 1024,
     GUARD_PAGES = 17,
     /* Stacks begin at different places of their pages, or all would share a few cache lines. */
     STAGGER = 13 * 64,
@@ -35,7 +36,7 @@ void *stack_map(size_t bytes)
 
 #ifdef FLASHLAB_SWAPCONTEXT
 
-static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begin)(void))
+static void prepare(struct cpu_stack *stack, char *bottom, size_t bytes, void (*begin)(void))
 {
     getcontext(&stack->context);
     stack->context.uc_stack.ss_sp = bottom;
@@ -43,41 +44,19 @@ static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begi
     makecontext(&stack->context, begin, 0);
 }
 
-static void go_on(struct stack *from, struct stack *to)
+static void cpu_stack_jump(struct cpu_stack *from, struct cpu_stack *to)
 {
     swapcontext(&from->context, &to->context);
 }
 
 #else
 
-/* swapcontext() asks the kernel for the signal mask each time, twenty times the cost of this:
- * what a function must preserve goes to the old stack, and comes from the new one. A jump in
- * the place of a return, which the processor would expect to lead back to the old one. top is
- * the first member. */
-#ifdef WITH_ASAN
-#define SWITCH "go_on"
-void go_on(struct stack *from, struct stack *to);
-#else
-#define SWITCH "stack_switch"
-#endif
-__asm__(".text\n"
-        ".globl " SWITCH "\n"
-        ".type " SWITCH ", @function\n" SWITCH ":\n"
-        "    push %rbp\n    push %rbx\n    push %r12\n"
-        "    push %r13\n    push %r14\n    push %r15\n"
-        "    mov %rsp, (%rdi)\n"
-        "    mov (%rsi), %rsp\n"
-        "    pop %r15\n    pop %r14\n    pop %r13\n"
-        "    pop %r12\n    pop %rbx\n    pop %rbp\n"
-        "    pop %rcx\n    jmp *%rcx\n"
-        ".size " SWITCH ", .-" SWITCH "\n");
-
-static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begin)(void))
+static void prepare(struct cpu_stack *stack, char *bottom, size_t bytes, void (*begin)(void))
 {
-    /* six registers, where to go, and where that would return to: nowhere */
-    void **top = (void **)(bottom + bytes) - 8;
-    memset(top, 0, 8 * sizeof *top);
-    memcpy(&top[6], &begin, sizeof begin);
+    /* where to go, and where that would return to: nowhere */
+    void **top = (void **)(bottom + bytes) - 2;
+    memcpy(&top[0], &begin, sizeof begin);
+    top[1] = NULL;
     stack->top = top;
 }
 
@@ -86,7 +65,7 @@ static void prepare(struct stack *stack, char *bottom, size_t bytes, void (*begi
 #ifdef WITH_ASAN
 
 /* Whom the running stack was switched from: its place is known when the switch has happened. */
-static __thread struct stack *left;
+static __thread struct cpu_stack *left;
 
 static void arrived(void *fake)
 {
@@ -107,24 +86,24 @@ static void begin_on_stack(void)
     first_call();
 }
 
-void stack_switch(struct stack *from, struct stack *to)
+void cpu_stack_switch(struct cpu_stack *from, struct cpu_stack *to)
 {
     left = from;
     __sanitizer_start_switch_fiber(&from->fake, to->bottom, to->bytes);
-    go_on(from, to);
+    cpu_stack_jump(from, to);
     arrived(from->fake);
 }
 
 #elif defined FLASHLAB_SWAPCONTEXT
 
-void stack_switch(struct stack *from, struct stack *to)
+void cpu_stack_switch(struct cpu_stack *from, struct cpu_stack *to)
 {
-    go_on(from, to);
+    cpu_stack_jump(from, to);
 }
 
 #endif
 
-void stack_make(struct stack *stack, char *stacks, int n, void (*begin)(void))
+void stack_make(struct cpu_stack *stack, char *stacks, int n, void (*begin)(void))
 {
     char *guard = stacks + (size_t)n * stack_pitch();
     char *bottom = guard + stack_pitch() - STACK_BYTES;

@@ -1,4 +1,4 @@
-/* Stacks that functions run on in turns: the machinery below fibers.c. */
+/* Stacks that functions run on in turns: the machinery below fibers.c and wait.h. */
 #ifndef FLASHLAB_CUDA_CPU_STACK_H
 #define FLASHLAB_CUDA_CPU_STACK_H
 
@@ -18,11 +18,9 @@
 #endif
 #endif
 
-enum { STACK_BYTES = 256 * 1024 };
-
 /* A stack that does not run, and what it needs to go on; or the caller's own, before its first
  * switch: all zeros. */
-struct stack {
+struct cpu_stack {
 #ifdef FLASHLAB_SWAPCONTEXT
     ucontext_t context;
 #else
@@ -35,6 +33,10 @@ struct stack {
 #endif
 };
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Zeroed memory of its own pages; stops if there is none. */
 void *stack_map(size_t bytes);
 
@@ -43,9 +45,53 @@ size_t stack_pitch(void);
 
 /* Stack n of those that lie at stacks: the first switch to it calls begin(), which never
  * returns. It ends in pages that stop whoever overruns it. */
-void stack_make(struct stack *stack, char *stacks, int n, void (*begin)(void));
+void stack_make(struct cpu_stack *stack, char *stacks, int n, void (*begin)(void));
 
 /* What runs now will go on from *from; what *to was left with goes on. */
-void stack_switch(struct stack *from, struct stack *to);
+#if defined WITH_ASAN || defined FLASHLAB_SWAPCONTEXT
+void cpu_stack_switch(struct cpu_stack *from, struct cpu_stack *to);
+#else
+#define cpu_stack_switch cpu_stack_jump
+#endif
+
+#ifndef FLASHLAB_SWAPCONTEXT
+
+#ifdef __AVX512F__
+#define CPU_STACK_MORE_REGISTERS                                                               \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24",         \
+        "xmm25", "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", \
+        "k5", "k6", "k7"
+#else
+#define CPU_STACK_MORE_REGISTERS
+#endif
+
+/* swapcontext() asks the kernel for the signal mask each time, twenty times the cost of this.
+ * Inline, so that what is not needed afterwards is not kept, and what is keeps the compiler's
+ * place; the processor foresees where each jump leads, for most wait after the same wait. Not
+ * for code with a red zone: what lies below the top is lost. top is the first member. */
+static inline __attribute__((always_inline)) void cpu_stack_jump(struct cpu_stack *from,
+                                                                 struct cpu_stack *to)
+{
+    __asm__ volatile("push %%rbp\n\t"
+                     "lea 1f(%%rip), %%rax\n\t"
+                     "push %%rax\n\t"
+                     "mov %%rsp, (%0)\n\t"
+                     "mov (%1), %%rsp\n\t"
+                     "pop %%rax\n\t"
+                     "jmp *%%rax\n"
+                     "1:\tpop %%rbp"
+                     : "+D"(from), "+S"(to)
+                     :
+                     : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13",
+                       "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
+                       "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",
+                       "xmm15", "cc", "memory" CPU_STACK_MORE_REGISTERS);
+}
+
+#endif
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "cuda/cpu/observed_memory.h"
+#include "cuda/cpu/wait.h"
 
-static inline void __syncthreads(CPU_HERE)
+CPU_INLINE void __syncthreads(CPU_HERE)
 {
     cpu_sync_block(file, line);
 }
-static inline void __syncwarp(unsigned mask = 0xffffffff, CPU_HERE)
+CPU_INLINE void __syncwarp(unsigned mask = 0xffffffff, CPU_HERE)
 {
     cpu_sync_warp(mask, file, line);
 }
@@ -27,8 +28,8 @@ static inline uint64_t cpu_passed(int lane, const char *file, int line)
 /* The lane's value goes to all others of the mask; what comes back is that of lane from, or its
  * own where that lies outside its part of the warp, lanes width wide. */
 template <class T>
-static inline T cpu_shuffle(unsigned mask, T value, int from, bool outside, const char *file,
-                            int line)
+CPU_INLINE T cpu_shuffle(unsigned mask, T value, int from, bool outside, const char *file,
+                         int line)
 {
     static_assert(sizeof(T) <= sizeof(uint64_t), "at most 8 bytes pass in a shuffle");
     uint64_t bits = 0;
@@ -45,37 +46,37 @@ static inline int cpu_part(int width)
     return cpu_now.lane / width * width;
 }
 template <class T>
-static inline cpu_value<T> __shfl_sync(unsigned mask, T value, int from, int width = CPU_WARP,
-                                       CPU_HERE)
+CPU_INLINE cpu_value<T> __shfl_sync(unsigned mask, T value, int from, int width = CPU_WARP,
+                                    CPU_HERE)
 {
     return cpu_shuffle<cpu_value<T>>(mask, value, cpu_part(width) + (from & (width - 1)), false,
                                      file, line);
 }
 template <class T>
-static inline cpu_value<T> __shfl_xor_sync(unsigned mask, T value, int other,
-                                           int width = CPU_WARP, CPU_HERE)
+CPU_INLINE cpu_value<T> __shfl_xor_sync(unsigned mask, T value, int other, int width = CPU_WARP,
+                                        CPU_HERE)
 {
     const int from = cpu_now.lane ^ other;
     return cpu_shuffle<cpu_value<T>>(mask, value, from, from >= cpu_part(width) + width, file,
                                      line);
 }
 template <class T>
-static inline cpu_value<T> __shfl_up_sync(unsigned mask, T value, unsigned by,
-                                          int width = CPU_WARP, CPU_HERE)
+CPU_INLINE cpu_value<T> __shfl_up_sync(unsigned mask, T value, unsigned by,
+                                       int width = CPU_WARP, CPU_HERE)
 {
     const int from = cpu_now.lane - (int)by;
     return cpu_shuffle<cpu_value<T>>(mask, value, from, from < cpu_part(width), file, line);
 }
 template <class T>
-static inline cpu_value<T> __shfl_down_sync(unsigned mask, T value, unsigned by,
-                                            int width = CPU_WARP, CPU_HERE)
+CPU_INLINE cpu_value<T> __shfl_down_sync(unsigned mask, T value, unsigned by,
+                                         int width = CPU_WARP, CPU_HERE)
 {
     const int from = cpu_now.lane + (int)by;
     return cpu_shuffle<cpu_value<T>>(mask, value, from, from >= cpu_part(width) + width, file,
                                      line);
 }
 
-static inline unsigned __ballot_sync(unsigned mask, int predicate, CPU_HERE)
+CPU_INLINE unsigned __ballot_sync(unsigned mask, int predicate, CPU_HERE)
 {
     unsigned votes = 0;
     cpu_exchange(mask, predicate != 0, file, line);
@@ -84,18 +85,18 @@ static inline unsigned __ballot_sync(unsigned mask, int predicate, CPU_HERE)
             votes |= 1u << lane;
     return votes;
 }
-static inline int __any_sync(unsigned mask, int predicate, CPU_HERE)
+CPU_INLINE int __any_sync(unsigned mask, int predicate, CPU_HERE)
 {
     return __ballot_sync(mask, predicate, file, line) != 0;
 }
-static inline int __all_sync(unsigned mask, int predicate, CPU_HERE)
+CPU_INLINE int __all_sync(unsigned mask, int predicate, CPU_HERE)
 {
     return __ballot_sync(mask, predicate, file, line) == mask;
 }
 
 /* Over the lanes of the mask. */
 template <class T, class F>
-static inline T cpu_reduce(unsigned mask, T value, F combine, const char *file, int line)
+CPU_INLINE T cpu_reduce(unsigned mask, T value, F combine, const char *file, int line)
 {
     static_assert(sizeof(T) == 4, "reductions of a warp are of 32-bit integers");
     T result = value;
@@ -105,20 +106,17 @@ static inline T cpu_reduce(unsigned mask, T value, F combine, const char *file, 
             result = combine(result, (T)(uint32_t)cpu_passed(lane, file, line));
     return result;
 }
-template <class T>
-static inline cpu_value<T> __reduce_add_sync(unsigned mask, T value, CPU_HERE)
+template <class T> CPU_INLINE cpu_value<T> __reduce_add_sync(unsigned mask, T value, CPU_HERE)
 {
     return cpu_reduce<cpu_value<T>>(
         mask, value, [](auto a, auto b) { return (decltype(a))(a + b); }, file, line);
 }
-template <class T>
-static inline cpu_value<T> __reduce_min_sync(unsigned mask, T value, CPU_HERE)
+template <class T> CPU_INLINE cpu_value<T> __reduce_min_sync(unsigned mask, T value, CPU_HERE)
 {
     return cpu_reduce<cpu_value<T>>(
         mask, value, [](auto a, auto b) { return b < a ? b : a; }, file, line);
 }
-template <class T>
-static inline cpu_value<T> __reduce_max_sync(unsigned mask, T value, CPU_HERE)
+template <class T> CPU_INLINE cpu_value<T> __reduce_max_sync(unsigned mask, T value, CPU_HERE)
 {
     return cpu_reduce<cpu_value<T>>(
         mask, value, [](auto a, auto b) { return b > a ? b : a; }, file, line);

@@ -4,6 +4,7 @@
 #define FLASHLAB_CUDA_CPU_WARP_REDUCE_H
 
 #include "cuda/cpu/observed_memory.h"
+#include "cuda/cpu/wait.h"
 
 /* What the lanes' x become when each meets the lane OTHER away, then half as far, ... */
 template <class F, int OTHER> static inline void cpu_combine(float *x)
@@ -19,8 +20,7 @@ template <class F, int OTHER> static inline void cpu_combine(float *x)
         cpu_combine<F, OTHER / 2>(x);
 }
 
-template <class F, int LANES>
-static inline float cpu_reduced(float x, const char *file, int line)
+template <class F, int LANES> CPU_INLINE float cpu_reduced(float x, const char *file, int line)
 {
     static_assert(LANES > 1 && LANES <= CPU_WARP && (LANES & (LANES - 1)) == 0,
                   "LANES is a power of two");
@@ -44,11 +44,11 @@ struct cpu_sum {
     }
 };
 
-template <int LANES> static inline float warp_max(float x, CPU_HERE)
+template <int LANES> CPU_INLINE float warp_max(float x, CPU_HERE)
 {
     return cpu_reduced<cpu_maximum, LANES>(x, file, line);
 }
-template <int LANES> static inline float warp_sum(float x, CPU_HERE)
+template <int LANES> CPU_INLINE float warp_sum(float x, CPU_HERE)
 {
     return cpu_reduced<cpu_sum, LANES>(x, file, line);
 }

@@ -19,7 +19,7 @@ static struct {
     struct watched {
         const struct worker *worker;
         const struct cpu_now *now;
-        int64_t rounds, accesses; /* when it was last looked at */
+        int64_t rounds; /* when it was last looked at */
         int lane;
         int silent; /* looks since it did anything */
     } watched[MAX_WORKERS];
@@ -28,7 +28,7 @@ static struct {
 static void stop_silent(const struct watched *w)
 {
     char text[160];
-    const struct place *last = w->worker->last;
+    const struct cpu_place *last = w->now->last;
     snprintf(text, sizeof text,
              "no access to memory and no wait for %d s: does the loop after this line end?",
              w->silent);
@@ -36,18 +36,17 @@ static void stop_silent(const struct watched *w)
              last ? last->at.line : 0, text);
 }
 
-/* A worker that has run out of blocks does nothing either: it has no kernel then. */
+/* A lane that makes accesses pauses now and then. A worker that has run out of blocks does
+ * nothing either: it has no kernel then. */
 static void look(struct watched *w)
 {
     const int64_t rounds = __atomic_load_n(&w->worker->rounds, __ATOMIC_RELAXED);
-    const int64_t accesses = __atomic_load_n(&w->worker->run_accesses, __ATOMIC_RELAXED);
     const bool busy = __atomic_load_n(&w->worker->in_lane, __ATOMIC_RELAXED);
     const int lane = __atomic_load_n(&w->now->lane, __ATOMIC_RELAXED);
-    const bool same = rounds == w->rounds && lane == w->lane && accesses == w->accesses;
+    const bool same = rounds == w->rounds && lane == w->lane;
     w->silent = busy && same ? w->silent + 1 : 0;
     w->rounds = rounds;
     w->lane = lane;
-    w->accesses = accesses;
     if (w->silent >= cpu_options.silent_seconds)
         stop_silent(w);
 }

@@ -37,18 +37,16 @@ const char *cudaGetErrorString(cudaError_t code);
 #define __CUDACC__ 1
 #define __host__
 #define __device__
-/* Part of what calls it: the processor does not foresee where a function returns to that has
- * waited, for those of other threads have been called since. */
-#define __global__ __attribute__((always_inline))
+#define __global__ CPU_PART
 #define __constant__ static const
-#define __forceinline__ inline __attribute__((always_inline))
+#define __forceinline__ inline CPU_PART
 #define __launch_bounds__(...)
 /* What would not be seen, or cannot run, does not compile. */
 #define __shared__                                                                             \
     static_assert(false, "__shared__ on the CPU: one array a statement, in the .cu file");
 #define asm static_assert(false, "inline PTX does not run on the CPU");
 
-#define threadIdx (cpu_now.thread)
+#define threadIdx (cpu_now.running->index)
 #define blockIdx (cpu_now.block)
 #define blockDim (cpu_now.block_dim)
 #define gridDim (cpu_now.grid_dim)
@@ -124,6 +122,12 @@ static inline float rsqrtf(float x)
 {
     return 1.0f / sqrtf(x);
 }
+/* The C library's, without a call: the number, if one of the two is none. */
+static inline float cpu_fmaxf(float x, float y)
+{
+    return x > y || y != y ? x : y;
+}
+#define fmaxf(x, y) cpu_fmaxf(x, y)
 #define __expf(x) expf(x) /* glibc has a function of that name */
 static inline float __fdividef(float x, float y)
 {

@@ -1,0 +1,82 @@
+/* Waits of the running thread for others: inline, for they are what a thread that makes few
+ * accesses takes most time for. */
+#ifndef FLASHLAB_CUDA_CPU_WAIT_H
+#define FLASHLAB_CUDA_CPU_WAIT_H
+
+#include "cuda/cpu/engine.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The first lane to wait for this, the last one to wait, or one of few that run: who goes on?
+ */
+struct cpu_stack *cpu_wait_slowly(enum cpu_wait wait, unsigned mask,
+                                  const struct cpu_butterfly *butterfly, const char *file,
+                                  int line);
+
+/* Is that what the lane before waits for? Compares what a kind of wait has. */
+CPU_INLINE bool cpu_waits_alike(enum cpu_wait wait, unsigned mask,
+                                const struct cpu_butterfly *butterfly, const char *file,
+                                int line)
+{
+    const struct cpu_waiting *before = &cpu_now.waiting;
+    if (wait == CPU_DONE)
+        return before->wait == CPU_DONE;
+    return line == before->line && file == before->file &&
+           (wait == CPU_AT_BUTTERFLY ? butterfly == before->butterfly : wait == before->wait) &&
+           ((wait != CPU_AT_EXCHANGE && wait != CPU_AT_WARP_BARRIER) || mask == before->mask);
+}
+
+/* The next lane goes on at once: the scheduler comes in when all have run. */
+CPU_INLINE void cpu_wait_for(enum cpu_wait wait, unsigned mask,
+                             const struct cpu_butterfly *butterfly, const char *file, int line)
+{
+    struct cpu_fiber *fiber = cpu_now.running, *next = fiber + 1;
+    struct cpu_stack *to = &next->stack;
+    if (next < cpu_now.end && cpu_waits_alike(wait, mask, butterfly, file, line)) {
+        cpu_now.lane++;
+        cpu_now.running = next;
+        __builtin_prefetch(
+            next[1].stack.top); /* of the one after: others' have been used since */
+    } else {
+        to = cpu_wait_slowly(wait, mask, butterfly, file, line);
+    }
+    cpu_stack_switch(&fiber->stack, to);
+}
+
+CPU_INLINE void cpu_end_thread(void)
+{
+    cpu_wait_for(CPU_DONE, 0, NULL, NULL, 0);
+}
+
+/* __syncthreads() and __syncwarp(). */
+CPU_INLINE void cpu_sync_block(const char *file, int line)
+{
+    cpu_wait_for(CPU_AT_BARRIER, 0, NULL, file, line);
+}
+CPU_INLINE void cpu_sync_warp(unsigned mask, const char *file, int line)
+{
+    cpu_wait_for(CPU_AT_WARP_BARRIER, mask, NULL, file, line);
+}
+
+/* Shuffles, votes and reductions: every lane of the mask passes its bits; then each may see
+ * what the others passed, until it passes something again. */
+CPU_INLINE void cpu_exchange(unsigned mask, uint64_t bits, const char *file, int line)
+{
+    cpu_now.passing[cpu_now.lane] = bits;
+    cpu_wait_for(CPU_AT_EXCHANGE, mask, NULL, file, line);
+}
+
+/* Each lane leaves its value in cpu_now.met[] and finds there what it has after the last
+ * shuffle; all come with the same butterfly. */
+CPU_INLINE void cpu_meet(const struct cpu_butterfly *butterfly, const char *file, int line)
+{
+    cpu_wait_for(CPU_AT_BUTTERFLY, 0xffffffff, butterfly, file, line);
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
