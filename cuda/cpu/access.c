@@ -15,7 +15,7 @@ enum {
     /* After so many accesses at a place a lane waits for the others of its warp, so that
      * pending requests take no more than a few MB however long a loop is. */
     MOST_PENDING = 1 << 13,
-    FIRST_CAPACITY = 16,
+    FIRST_PENDING = 16,
 };
 
 /* Of the place before the first access, which no access can be at. */
@@ -94,19 +94,19 @@ static struct cpu_place *place_make(struct worker *worker, const char *at, uint6
     struct cpu_place *place = &worker->place[number];
     /* The room of what was there in an earlier launch is reused. */
     uint32_t *const offset = place->offset;
-    const uint32_t capacity = place->capacity;
+    const uint32_t room = place->room;
     *place = (struct cpu_place){.quick = cpu_may_be_quick(kind) && !bytes_of_steps ? site : 0,
                                 .file = file,
                                 .base = array->base,
                                 .last = (uint64_t)(array->bytes - kind.bytes),
                                 .offset = offset,
+                                .room = room,
                                 .number = (uint32_t)number,
                                 .beside = &worker->place[0],
                                 .site = site,
                                 .at = where,
                                 .kind = kind,
-                                .array = array,
-                                .capacity = capacity};
+                                .array = array};
     if (kind.shared)
         place->words = &worker->words[(array->base - worker->shared) / CPU_WORD];
     else
@@ -131,26 +131,13 @@ static struct cpu_place *place_find(struct worker *worker, const char *at, uint6
 
 static void place_grow(struct cpu_place *place)
 {
-    const uint32_t before = place->capacity, after = before ? 2 * before : FIRST_CAPACITY;
-    uint32_t *offset = realloc(place->offset, (size_t)after * CPU_WARP * sizeof *offset);
-    CHECK(offset, "no host memory for %u requests", after);
-    memset(offset + (size_t)before * CPU_WARP, 0,
-           (size_t)(after - before) * CPU_WARP * sizeof *offset);
+    const uint32_t before = place->room;
+    const uint32_t after = before ? 2 * before : CPU_WARP * FIRST_PENDING;
+    uint32_t *offset = realloc(place->offset, (size_t)after * sizeof *offset);
+    CHECK(offset, "no host memory for %u requests", after / CPU_WARP);
+    memset(offset + before, 0, (size_t)(after - before) * sizeof *offset);
     place->offset = offset;
-    place->capacity = after;
-}
-
-/* Makes room for one more access of the lane. */
-static void make_room(struct worker *worker, struct cpu_place *place)
-{
-    const uint32_t *next = &place->next[cpu_now.lane];
-    if (*next >= CPU_WARP * MOST_PENDING)
-        cpu_pause(place->file, place->at.line);
-    if (place->room == 0)
-        worker->touched_place[worker->touched++] = place;
-    if (*next >= CPU_WARP * place->capacity)
-        place_grow(place);
-    place->room = CPU_WARP * place->capacity;
+    place->room = after;
 }
 
 static void stop_misaligned(const struct cpu_place *place, uint64_t offset)
@@ -199,8 +186,11 @@ void cpu_access(const void *at, uint64_t site, const char *file)
     if (offset & (uint64_t)(place->kind.bytes - 1))
         stop_misaligned(place, offset);
     uint32_t *next = &place->next[cpu_now.lane];
+    if (*next >= CPU_WARP * MOST_PENDING)
+        cpu_pause(file, place->at.line);
     if (*next >= place->room)
-        make_room(worker, place);
+        place_grow(place);
+    cpu_now.touched[place->number] = true;
     place->offset[*next] = (uint32_t)offset;
     *next += CPU_WARP;
     if (place->kind.shared)
@@ -213,9 +203,8 @@ void cpu_access_begin(struct worker *worker)
 {
     struct cpu_place *none = &worker->place[0];
     *none = (struct cpu_place){
-        .array = &nothing, .beside = none, .offset = none->offset, .capacity = none->capacity};
+        .array = &nothing, .beside = none, .offset = none->offset, .room = none->room};
     worker->places = 1;
-    worker->touched = 0;
     memset(&worker->counts, 0, sizeof worker->counts);
     cpu_now.last = none;
     for (int n = 0; n < 1 << CPU_SLOT_BITS; n++)

@@ -57,10 +57,6 @@ struct cpu_cost {
     int sectors, wavefronts, least_wavefronts;
 };
 
-/* A number of each lane, for what is done with all of them at once. */
-typedef uint32_t cpu_lanes
-    __attribute__((vector_size(CPU_WARP * sizeof(uint32_t)), aligned(4)));
-
 /* A place of the kernel, with the accesses there that are not requests yet. What every access
  * looks at comes first. */
 struct cpu_place {
@@ -68,23 +64,20 @@ struct cpu_place {
     const char *file; /* with site: which place this is */
     const char *base; /* of the array */
     uint64_t last;    /* offset of the last element in it */
-    uint32_t *offset; /* [capacity][CPU_WARP] of each access in the array; owned */
-    uint32_t room;    /* CPU_WARP * accesses of a lane that fit in there; 0: before the first */
+    uint32_t *offset; /* [room] of each access in the array, by n and lane; owned */
+    uint32_t room;    /* CPU_WARP * accesses of a lane that fit in there */
     uint32_t number;  /* of the worker's places */
     union {
         unsigned char *written; /* the array's, in HBM */
         struct cpu_word *words; /* of the array, in shared memory */
     };
-    union { /* by lane, where its next offset goes: CPU_WARP * accesses + lane */
-        uint32_t next[CPU_WARP];
-        cpu_lanes next_of_all;
-    };
+    uint32_t
+        next[CPU_WARP]; /* by lane, where its next offset goes: CPU_WARP * accesses + lane */
     struct cpu_place *beside; /* the one before it in its slot */
     uint64_t site;
     struct cpu_where at;
     struct cpu_kind kind;
     const struct cpu_array *array;
-    uint32_t capacity;
     bool uneven; /* see struct cpu_line */
     struct cpu_traffic traffic;
     /* The last request of which it was found out: those of a place are much alike. */
@@ -156,6 +149,7 @@ CPU_INLINE bool cpu_access_quickly(const void *at, struct cpu_kind kind, uint64_
         return false;
     }
     cpu_now.last = place;
+    cpu_now.touched[place->number] = true;
     place->offset[next] = offset;
     place->next[cpu_now.lane] = next + CPU_WARP;
     return true;

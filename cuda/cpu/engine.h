@@ -22,6 +22,8 @@ enum {
     CPU_WARP = 32,
     CPU_MAX_THREADS = 1024,
     CPU_SLOT_BITS = 10, /* of struct cpu_now's slots */
+    CPU_STATICS = 16,
+    CPU_MAX_PLACES = 256, /* of accesses in a kernel: struct cpu_word has 8 bits for one */
 };
 
 struct cpu_index {
@@ -72,6 +74,12 @@ struct cpu_now {
 
     /* Where the last access was, and where one of that site was last, see cpu_slot(). */
     struct cpu_place *last, *slot[1 << CPU_SLOT_BITS];
+    bool touched[CPU_MAX_PLACES]; /* by number: has accesses that are not requests yet */
+    /* The block's static arrays, by key % CPU_STATICS the last one asked for; key 0: none. */
+    struct {
+        int key;
+        void *base;
+    } statics[CPU_STATICS];
     /* Of shared memory: see struct cpu_word. Stamps now, when the block began, and when its
      * last barrier was passed. */
     uint32_t stamp, block_stamp, epoch_stamp;

@@ -133,10 +133,10 @@ static void add_operations(uint32_t ran)
 {
     int64_t *sum = &threads->operations[cpu_now.warp * CPU_WARP], left = 0;
     const int64_t limit = cpu_options.step_limit;
-    cpu_lanes operations;
+    uint32_t operations[CPU_WARP];
     for (uint32_t lane = 0; lane < CPU_WARP; lane++)
         operations[lane] = ran >> lane & 1;
-    cpu_requests_merge(&operations, cpu_worker);
+    cpu_requests_merge(operations, cpu_worker);
     for (int lane = 0; lane < CPU_WARP; lane++) {
         sum[lane] += operations[lane];
         left |= limit - sum[lane];

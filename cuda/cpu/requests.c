@@ -157,16 +157,26 @@ void cpu_requests_clear(struct cpu_place *place)
 {
     for (uint32_t lane = 0; lane < CPU_WARP; lane++)
         place->next[lane] = lane;
-    place->room = 0;
 }
 
-void cpu_requests_merge(cpu_lanes *operations, struct worker *worker)
+static void merge_touched(uint32_t operations[restrict CPU_WARP], struct cpu_place *place)
 {
-    for (int n = 0; n < worker->touched; n++) {
-        struct cpu_place *place = worker->touched_place[n];
-        merge_place(place);
-        *operations += place->next_of_all / CPU_WARP;
-        cpu_requests_clear(place);
+    merge_place(place);
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        operations[lane] += place->next[lane] / CPU_WARP;
+    cpu_requests_clear(place);
+}
+
+void cpu_requests_merge(uint32_t operations[CPU_WARP], struct worker *worker)
+{
+    for (int first = 0; first < worker->places; first += (int)sizeof(uint64_t)) {
+        uint64_t some; /* flags at once: few are set */
+        memcpy(&some, &cpu_now.touched[first], sizeof some);
+        if (some == 0)
+            continue;
+        for (int n = first; n < first + (int)sizeof some; n++)
+            if (cpu_now.touched[n])
+                merge_touched(operations, &worker->place[n]);
+        memset(&cpu_now.touched[first], 0, sizeof some);
     }
-    worker->touched = 0;
 }

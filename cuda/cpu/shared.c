@@ -32,6 +32,7 @@ void cpu_shared_block(struct worker *worker, size_t dynamic_bytes)
     worker->region[0] = (struct cpu_array){
         .name = "shared memory", .base = worker->shared, .bytes = (int64_t)dynamic_bytes};
     worker->regions = 1;
+    memset(cpu_now.statics, 0, sizeof cpu_now.statics);
     if (cpu_now.stamp > STAMP_LIMIT) {
         memset(worker->words, 0, WORDS * sizeof *worker->words);
         cpu_now.stamp = 0;
@@ -76,10 +77,15 @@ static __attribute__((noinline)) void *make_static(struct worker *worker, const 
 void *cpu_shared_static(const char *name, int64_t bytes, int key)
 {
     struct worker *worker = cpu_worker;
-    for (int n = 1; n < worker->regions; n++)
+    void *base = NULL;
+    for (int n = 1; n < worker->regions && !base; n++)
         if (worker->region[n].key == key)
-            return worker->shared + (worker->region[n].base - worker->shared);
-    return make_static(worker, name, bytes, key);
+            base = worker->shared + (worker->region[n].base - worker->shared);
+    if (!base)
+        base = make_static(worker, name, bytes, key);
+    cpu_now.statics[key % CPU_STATICS].key = key;
+    cpu_now.statics[key % CPU_STATICS].base = base;
+    return base;
 }
 
 /* who did what at that place, unordered with the running thread's access to the word, one of

@@ -5,7 +5,6 @@
 #include "cuda/cpu/access.h"
 
 enum {
-    CPU_MAX_PLACES = 256, /* struct cpu_word has 8 bits for one */
     CPU_MAX_STATIC = 15,
     /* Dynamic shared memory, then static: more than any GPU has of each. */
     CPU_SHARED_HALF = 256 * 1024,
@@ -27,8 +26,6 @@ struct worker {
     /* access.c, requests.c */
     int places;
     struct cpu_place place[CPU_MAX_PLACES];
-    int touched;
-    struct cpu_place *touched_place[CPU_MAX_PLACES]; /* with requests */
     int64_t rounds; /* how often the lanes of a warp began to run */
     int64_t read_bytes[CPU_MAX_THREADS], written_bytes[CPU_MAX_THREADS]; /* HBM, of the block */
     struct cpu_launch_counts counts;
@@ -63,7 +60,7 @@ void cpu_access_begin(struct worker *worker);
 
 /* requests.c: the warp has converged, so that what is pending becomes requests. operations <-
  * the accesses of each lane added. */
-void cpu_requests_merge(cpu_lanes *operations, struct worker *worker);
+void cpu_requests_merge(uint32_t operations[CPU_WARP], struct worker *worker);
 /* The place has nothing pending. */
 void cpu_requests_clear(struct cpu_place *place);
 
