@@ -53,7 +53,6 @@ struct cpu_waiting {
 struct __attribute__((aligned(64))) cpu_fiber {
     struct cpu_stack stack;
     struct cpu_index index;
-    char pad[8];
     struct cpu_waiting waiting; /* where that of its warp does not say it, see struct cpu_now */
 };
 
