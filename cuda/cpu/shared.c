@@ -77,12 +77,12 @@ static __attribute__((noinline)) void *make_static(struct worker *worker, const 
 void *cpu_shared_static(const char *name, int64_t bytes, int key)
 {
     struct worker *worker = cpu_worker;
-    void *base = NULL;
-    for (int n = 1; n < worker->regions && !base; n++)
-        if (worker->region[n].key == key)
-            base = worker->shared + (worker->region[n].base - worker->shared);
-    if (!base)
-        base = make_static(worker, name, bytes, key);
+    int n = 1;
+    while (n < worker->regions && worker->region[n].key != key)
+        n++;
+    void *base = n < worker->regions
+                     ? worker->shared + (worker->region[n].base - worker->shared)
+                     : make_static(worker, name, bytes, key);
     cpu_now.statics[key % CPU_STATICS].key = key;
     cpu_now.statics[key % CPU_STATICS].base = base;
     return base;
