@@ -188,7 +188,8 @@ $(BUILD)/tidy/%.ok: %.c .clang-tidy $(BUILD)/flags $(shell find sim lessons test
 	@$(CLANG_TIDY) --quiet $< -- $(call tidy_flags,$<) 2>$(@:.ok=.log) || { cat $(@:.ok=.log); exit 1; }
 	@touch $@
 
-check-docs: $(BUILD)/flashlab $(BUILD)/tests/test_l2_twins $(BUILD)/tests/test_l2_h200 ## check links, commands and pasted output of README.md, docs/ and lessons/
+L2_TESTS := $(patsubst %,$(BUILD)/tests/test_l2_%,twins h200 curves)
+check-docs: $(BUILD)/flashlab $(L2_TESTS) ## check links, commands and pasted output of README.md, docs/ and lessons/
 	@python3 tests/check_docs.py --self-test >$(BUILD)/check_docs_self_test.log || \
 	    { cat $(BUILD)/check_docs_self_test.log; exit 1; }
 	@python3 tests/make_counter_tables.py --tool $(BUILD)/flashlab --self-test
@@ -198,7 +199,7 @@ check-docs: $(BUILD)/flashlab $(BUILD)/tests/test_l2_twins $(BUILD)/tests/test_l
 	@python3 tests/check_docs.py
 
 .PHONY: counter-tables l2-tables
-l2-tables: $(BUILD)/tests/test_l2_twins $(BUILD)/tests/test_l2_h200 ## write the tables of docs/l2.md anew
+l2-tables: $(L2_TESTS) ## write the tables of docs/l2.md anew
 	@python3 tests/make_l2_tables.py --tests $(BUILD)/tests
 
 counter-tables: $(BUILD)/flashlab ## write docs/counters.md anew, fail if any count is not the measured one

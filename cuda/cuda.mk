@@ -47,7 +47,7 @@ FORMATTED += $(wildcard cuda/*.cu cuda/*.cpp cuda/kernels/*.cu cuda/ladder/*.cu 
 
 # What runs on a GPU, or needs nvcc.
 GPU_TARGETS := cuda-check gpu-programs gpu-test gpu-sanitize gpu-basic gpu-bench gpu-bits gpu-l2 \
-               gpu-l2-curves gpu-l2-places gpu-occupancy gpu-occupancy-times gpu-probes \
+               gpu-l2-curves gpu-l2-sides gpu-occupancy gpu-occupancy-times gpu-probes \
                gpu-rates ladder ladder-bench
 .PHONY: cuda ladder-tables $(GPU_TARGETS)
 
@@ -136,8 +136,8 @@ $(BUILD)/cuda/test_ladder_helpers: $(call cuda_object,cuda/tests/ladder_helper_k
 $(BUILD)/cuda/gpu_bench $(BUILD)/cuda/gpu_rates: EXTRA_LIBS = -lcublas
 $(BUILD)/cuda/gpu_probes: $(call cuda_object,cuda/tests/probe_kernels.cu cuda/tests/transposition_kernels.cu)
 $(BUILD)/cuda/gpu_rates: $(call cuda_object,cuda/tests/rate_kernels.cu)
-$(BUILD)/cuda/gpu_l2: $(call cuda_object,cuda/tests/cold_cache.cu)
-$(BUILD)/cuda/gpu_l2_curves: $(call cuda_object,cuda/tests/cold_cache.cu cuda/tests/l2_curve_kernels.cu)
+$(BUILD)/cuda/gpu_l2 $(BUILD)/cuda/gpu_l2_curves: $(call cuda_object,cuda/tests/cold_cache.cu cuda/tests/l2_curve_kernels.cu)
+$(BUILD)/cuda/gpu_l2_sides: $(call cuda_object,cuda/tests/l2_side_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: $(call cuda_object,cuda/tests/occupancy_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy_times: $(call cuda_object,cuda/tests/occupancy_times_kernels.cu)
 $(BUILD)/cuda/gpu_occupancy: EXTRA_LIBS = -Wl,--wrap=launch_prepare
@@ -190,10 +190,10 @@ gpu-bits: $(BUILD)/cuda/gpu_bits ## print what the CUDA kernels compute, for cud
 gpu-l2: $(BUILD)/cuda/gpu_l2 ## print the counters of L2 and DRAM with cold caches, for cuda/results/*_l2.csv
 	@$<
 
-gpu-l2-places: $(BUILD)/cuda/gpu_l2 ## print DRAM bytes with arrays in several places of memory, for cuda/results/*_l2_places.csv
-	@$< places
-
 gpu-l2-curves: $(BUILD)/cuda/gpu_l2_curves ## print DRAM bytes of simple patterns by size, for cuda/results/*_l2_curves.csv
+	@$<
+
+gpu-l2-sides: $(BUILD)/cuda/gpu_l2_sides ## print which partition of L2 SMs and lines belong to, for cuda/results/*_l2_sides.csv
 	@$<
 
 gpu-occupancy: $(BUILD)/cuda/gpu_occupancy ## print the driver's blocks an SM, for cuda/results/*_occupancy.csv

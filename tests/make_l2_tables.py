@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes the tables of docs/l2.md: DRAM bytes that an H200 counted, and those of the model.
 
-build/tests/test_l2_h200 and build/tests/test_l2_twins run the model on every row of the recordings
-and print a line "row; ..." for each. Here these lines become tables, between the markers of the
-page.
+build/tests/test_l2_h200, test_l2_twins and test_l2_curves run the model on every row of the
+recordings and print a line "row; ..." or "point; ..." for each. Here these lines become tables,
+between the markers of the page.
 
 Usage: make_l2_tables.py [--tests FOLDER] [--check]
 --check writes nothing and fails if the page is not what would be written now.
@@ -16,10 +16,30 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "l2.md"
 PROGRAMS = ("test_l2_twins", "test_l2_h200")
+CURVES = "test_l2_curves"
 NAMES = {"pytorch_flash_attention_2": "FlashAttention-2", "cudnn_9.19": "cuDNN"}
 BEGIN, END = "<!-- written by `make l2-tables` -->", "<!-- end of what it writes -->"
 READS, WRITES = 0.05, 0.10  # how near is near
 LARGE = 10_000_000  # bytes: of less, errors in percent say little
+PLACES = 0.10  # of the median: by how much reads differ where the places of arrays matter
+MIB = 1 << 20
+# Of the curves, what the page shows: a title, pattern, blocks, passes, sizes in MiB, and whether
+# it is of reads or writes.
+SHOWN = (
+    ("each block reads its own part of them 9 times: read", "read_own", 132, 9,
+     (36, 40, 44, 48, 52, 56), True),
+    ("the same, 16 blocks: read", "read_own", 16, 9, (36, 40, 44, 48, 52, 56), True),
+    ("all blocks read all of them 5 times: read", "read_all", 132, 5,
+     (24, 28, 30, 32, 34, 36), True),
+    ("written once: written", "write", 132, 1, (20, 24, 28, 32, 64, 192), False),
+    ("written 9 times: written", "write", 132, 9, (20, 24, 28, 32, 40, 64), False),
+    ("copied, blocks in turns: written", "copy_in_order", 132, 1,
+     (16, 24, 32, 64, 128, 192), False),
+    ("two added, blocks in turns: written", "add_in_order", 132, 1,
+     (16, 24, 32, 64, 128, 192), False),
+    ("added to others 9 times: read", "accumulate", 132, 9, (16, 18, 20, 22, 24, 32), True),
+    ("the same, 16 blocks: read", "accumulate", 16, 9, (16, 18, 20, 22, 24, 32), True),
+)
 
 
 class Row:
@@ -28,7 +48,12 @@ class Row:
     def __init__(self, line):
         kernel, self.shape, *numbers = line.split("; ")[1:]
         self.kernel = NAMES.get(kernel, f"`{kernel}`")
-        self.read, self.model_read, self.written, self.model_written = map(int, numbers)
+        self.read, self.model_read, self.written, self.model_written, *spreads = map(int, numbers)
+        self.spreads = list(zip(spreads[::2], spreads[1::2]))  # least and most of the four
+
+    def places_matter(self):
+        least, most = self.spreads[0]
+        return self.read >= LARGE and most - least > PLACES * self.read
 
     def reads_near(self):
         return near(self.model_read, self.read, READS)
@@ -42,12 +67,12 @@ def near(modelled, measured, tolerance):
     return abs(modelled / measured - 1) <= tolerance if measured >= LARGE else None
 
 
-def rows_of(folder, program):
+def lines_of(folder, program, first):
     run = subprocess.run([folder / program], capture_output=True, text=True, check=False, cwd=ROOT)
     if run.returncode != 0:
         sys.exit(f"{program}: status {run.returncode}\n{run.stdout}{run.stderr}")
-    rows = [Row(line) for line in run.stdout.splitlines() if line.startswith("row; ")]
-    return rows or sys.exit(f"{program}: no rows")
+    lines = [line for line in run.stdout.splitlines() if line.startswith(first)]
+    return lines or sys.exit(f"{program}: no lines {first}")
 
 
 def error(modelled, measured, is_near):
@@ -100,13 +125,47 @@ def all_rows(rows):
                    error(row.model_written, row.written, row.writes_near())] for row in rows], 2)
 
 
+def places(rows):
+    def cell(median, spread):
+        return ", ".join(f"{count / 1e6:,.1f}" for count in (spread[0], median, spread[1]))
+    return table(["kernel", "run", "read", "model", "written", "model"],
+                 [[row.kernel, row.shape,
+                   *(cell(*pair) for pair in zip((row.read, row.model_read, row.written,
+                                                  row.model_written), row.spreads))]
+                  for row in rows if row.places_matter()], 2)
+
+
+def curves(lines):
+    """For each curve that is shown a line of sizes, one of the GPU and one of the model."""
+    points = {}
+    for line in lines:
+        pattern, *numbers = line.split("; ")[1:]
+        blocks, passes, size, _, *counts = map(int, numbers)
+        points[pattern, blocks, passes, size] = counts
+    cells = []
+    for title, pattern, blocks, passes, sizes, is_read in SHOWN:
+        found = [points[pattern, blocks, passes, size * MIB] for size in sizes]
+        first = 0 if is_read else 2
+        cells += [[title, "MiB", *map(str, sizes)],
+                  ["", "H200", *(f"{counts[first] / 1e6:,.1f}" for counts in found)],
+                  ["", "model", *(f"{counts[first + 1] / 1e6:,.1f}" for counts in found)]]
+    return table(["", "", *[""] * len(SHOWN[0][4])], cells, 2)
+
+
 def text(folder):
-    twins, production = (rows_of(folder, program) for program in PROGRAMS)
+    twins, production = ([Row(line) for line in lines_of(folder, program, "row; ")]
+                         for program in PROGRAMS)
     return "\n".join(
         [BEGIN, "", "Our kernels, of the rows that move more than 10 MB:", "", *summary(twins),
-         "Production kernels:", "", *summary(production),
+         "Production kernels:", "", *summary(production), "Together:", "",
+         *table(["", "rows", "reads within 5 %", "writes within 10 %", "median error, read"],
+                [summary_row("all", twins + production)], 1),
          "Every row, in 10^6 bytes, errors of more than 10 MB. Attention of ours: heads x N x d; of",
-         "production: batch x heads x N x d.", "", *all_rows(twins + production), END])
+         "production: batch x heads x N x d.", "", *all_rows(twins + production),
+         "Where the places of arrays change what is read by more than a tenth: least, median and",
+         "most of five places, in 10^6 bytes.", "", *places(twins),
+         "Simple patterns by the size of their data, in 10^6 bytes from and to DRAM.", "",
+         *curves(lines_of(folder, CURVES, "point; ")), END])
 
 
 def main(arguments):

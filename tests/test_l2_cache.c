@@ -153,10 +153,32 @@ static void test_a_line_read_behind_others_leaves_before_them(void **state)
     for (uint32_t line = 0; line < 3; line++)
         l2_cache_read(&cache, line, 0x1);
     assert_result(l2_cache_read_behind(&cache, 3, 0x3, 3), 0x3, 0);
-    assert_result(l2_cache_read_behind(&cache, 3, 0x4, 0), 0x4, 0); /* grows no younger */
-    assert_result(l2_cache_read(&cache, 4, 0x1), 0x1, 0);           /* in place of line 3 */
+    assert_result(l2_cache_read(&cache, 4, 0x1), 0x1, 0); /* in place of line 3 */
     assert_result(l2_cache_read(&cache, 0, 0x1), 0, 0);
-    assert_result(l2_cache_read(&cache, 3, 0x1), 0x1, 0);
+    assert_result(l2_cache_read_behind(&cache, 3, 0x1, 3), 0x1, 0); /* in place of line 1 */
+    assert_result(l2_cache_read_behind(&cache, 3, 0x2, 3), 0x2, 0); /* now the youngest */
+    assert_result(l2_cache_read(&cache, 5, 0x1), 0x1, 0);
+    assert_result(l2_cache_read(&cache, 3, 0x3), 0, 0);
+    l2_cache_free(&cache);
+}
+
+/* 64 lines of two stripes fill 16 sets of 4; by chance some would be too full. */
+static void test_a_stripe_fills_the_sets_evenly(void **state)
+{
+    const struct l2_shape shape = {.bytes = 8192,
+                                   .line_bytes = 128,
+                                   .sector_bytes = 32,
+                                   .ways = 4,
+                                   .dirty_ways = 4,
+                                   .hashed = true,
+                                   .neighbours = 2,
+                                   .stripe = 16};
+    struct l2_cache cache = new_cache(&shape);
+    (void)state;
+    for (uint32_t line = 64; line < 128; line++) /* as many as there is room for */
+        l2_cache_read(&cache, line, 0x1);
+    for (uint32_t line = 64; line < 128; line++)
+        assert_result(l2_cache_read(&cache, line, 0x1), 0, 0);
     l2_cache_free(&cache);
 }
 
@@ -176,8 +198,13 @@ struct reference {
 
 static int64_t set_of(const struct l2_cache *cache, uint32_t line)
 {
-    return cache->shape.hashed ? (int64_t)((l2_hash(line) >> 32) * (uint64_t)cache->sets >> 32)
-                               : line % cache->sets;
+    const struct l2_shape *shape = &cache->shape;
+    if (!shape->hashed)
+        return line % cache->sets;
+    const uint32_t group = shape->neighbours > 0 ? line / (uint32_t)shape->neighbours : line;
+    const uint32_t stripe = shape->stripe > 0 ? (uint32_t)shape->stripe : 1;
+    const int64_t hash = (int64_t)(l2_hash(group / stripe) >> 32);
+    return ((hash * cache->sets >> 32) + group % stripe) % cache->sets;
 }
 
 /* How many lines of the set of that line are there and were used after that time. */
@@ -236,6 +263,8 @@ static struct l2_shape random_shape(struct rng *rng)
                              .hashed = random_int(rng, 0, 1) == 1};
     shape.clean_ways = random_int(rng, 0, 1) * random_int(rng, 0, shape.ways - 1);
     shape.dirty_ways = random_int(rng, 0, 1) ? shape.ways : random_int(rng, 1, shape.ways);
+    shape.neighbours = random_int(rng, 0, 2);
+    shape.stripe = random_int(rng, 0, 1) * random_int(rng, 0, 30);
     const int sets = shape.hashed ? random_int(rng, 1, 9) : 1 << random_int(rng, 0, 3);
     shape.bytes = (int64_t)sets * shape.ways * shape.line_bytes;
     return shape;
@@ -293,19 +322,22 @@ static void test_shapes_that_cannot_be_are_refused(void **state)
         struct l2_shape shape;
         const char *message;
     } refused[] = {
-        {{512, 96, 32, 4, 0, 1, true}, "line_bytes 96: must be a power of two"},
-        {{512, 0, 32, 4, 0, 1, true}, "line_bytes 0: must be a power of two"},
-        {{512, 128, 24, 4, 0, 1, true}, "sector_bytes 24: must be a power of two"},
-        {{512, 128, 256, 4, 0, 1, true}, "sector_bytes 256: a line of 128 bytes must have"},
-        {{512, 128, 8, 4, 0, 1, true}, "sector_bytes 8: a line of 128 bytes must have"},
-        {{512, 128, 32, 0, 0, 1, true}, "ways 0: must be from 1 to 64"},
-        {{8320, 128, 32, 65, 0, 1, true}, "ways 65: must be from 1 to 64"},
-        {{512, 128, 32, 4, 4, 1, true}, "clean_ways 4: must be from 0 to 3"},
-        {{512, 128, 32, 4, 0, 0, true}, "dirty_ways 0: must be from 1 to 4"},
-        {{512, 128, 32, 4, 0, 5, true}, "dirty_ways 5: must be from 1 to 4"},
-        {{0, 128, 32, 4, 0, 1, true}, "bytes 0: must be"},
-        {{600, 128, 32, 4, 0, 1, true}, "bytes 600: must be"},
-        {{1536, 128, 32, 4, 0, 1, false}, "bytes 1536: 3 sets, must be a power of two"},
+        {{512, 96, 32, 4, 0, 1, true, 0, 0}, "line_bytes 96: must be a power of two"},
+        {{512, 0, 32, 4, 0, 1, true, 0, 0}, "line_bytes 0: must be a power of two"},
+        {{512, 128, 24, 4, 0, 1, true, 0, 0}, "sector_bytes 24: must be a power of two"},
+        {{512, 128, 256, 4, 0, 1, true, 0, 0},
+         "sector_bytes 256: a line of 128 bytes must have"},
+        {{512, 128, 8, 4, 0, 1, true, 0, 0}, "sector_bytes 8: a line of 128 bytes must have"},
+        {{512, 128, 32, 0, 0, 1, true, 0, 0}, "ways 0: must be from 1 to 64"},
+        {{8320, 128, 32, 65, 0, 1, true, 0, 0}, "ways 65: must be from 1 to 64"},
+        {{512, 128, 32, 4, 4, 1, true, 0, 0}, "clean_ways 4: must be from 0 to 3"},
+        {{512, 128, 32, 4, 0, 0, true, 0, 0}, "dirty_ways 0: must be from 1 to 4"},
+        {{512, 128, 32, 4, 0, 5, true, 0, 0}, "dirty_ways 5: must be from 1 to 4"},
+        {{512, 128, 32, 4, 0, 1, true, -1, 0}, "neighbours -1: must be 0 or more"},
+        {{512, 128, 32, 4, 0, 1, true, 0, -1}, "stripe -1: must be 0 or more"},
+        {{0, 128, 32, 4, 0, 1, true, 0, 0}, "bytes 0: must be"},
+        {{600, 128, 32, 4, 0, 1, true, 0, 0}, "bytes 600: must be"},
+        {{1536, 128, 32, 4, 0, 1, false, 0, 0}, "bytes 1536: 3 sets, must be a power of two"},
     };
     (void)state;
     for (size_t k = 0; k < LENGTH(refused); k++) {
@@ -315,7 +347,7 @@ static void test_shapes_that_cannot_be_are_refused(void **state)
         if (strncmp(error.text, refused[k].message, strlen(refused[k].message)) != 0)
             fail_msg("\"%s\" does not begin with \"%s\"", error.text, refused[k].message);
     }
-    struct l2_cache hashed = new_cache(&(struct l2_shape){1536, 128, 32, 4, 0, 1, true});
+    struct l2_cache hashed = new_cache(&(struct l2_shape){1536, 128, 32, 4, 0, 1, true, 0, 0});
     l2_cache_free(&hashed);
 }
 
@@ -331,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_old_lines_are_cleaned_before_they_leave),
         cmocka_unit_test(test_the_oldest_of_too_many_dirty_lines_is_cleaned),
         cmocka_unit_test(test_a_line_read_behind_others_leaves_before_them),
+        cmocka_unit_test(test_a_stripe_fills_the_sets_evenly),
         cmocka_unit_test(test_random_streams_against_the_reference),
         cmocka_unit_test(test_shapes_that_cannot_be_are_refused),
     };

@@ -5,16 +5,18 @@
  * is then full of clean lines that the kernels do not use. A run of several launches is counted
  * as a whole, and the later launches find in L2 what the earlier ones left there.
  *
- * gpu_l2 places: some of the runs only, each with its arrays in several places of memory.
+ * What collides in L2 depends on where arrays lie: each run is counted in several places. Rows
+ * of the kernel "wait", which touches nothing, say what DRAM moves meanwhile for others.
  */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "cold_cache.h"
+#include "common/problem.h"
 #include "cuda/counters.h"
+#include "l2_curve_kernels.h"
 #include "results.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof(array)[0])
@@ -24,20 +26,15 @@ static const struct {
 } counted[] = {
     {"dram_read_bytes", "dram__bytes_read.sum"},
     {"dram_write_bytes", "dram__bytes_write.sum"},
-    /* what load instructions asked for, and what they found in L1 */
+    {"duration_ns", "gpu__time_duration.sum"},
+    /* what instructions asked for */
     {"load_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"},
-    {"load_l1_hit_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum"},
     {"store_sectors", "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"},
     /* of L2: a sector that crosses from one partition to the other counts in both */
     {"l2_read_sectors", "lts__t_sectors_op_read.sum"},
     {"l2_write_sectors", "lts__t_sectors_op_write.sum"},
-    {"l2_hit_sectors", "lts__t_sectors_lookup_hit.sum"},
-    {"l2_miss_sectors", "lts__t_sectors_lookup_miss.sum"},
-    {"l2_sm_sectors", "lts__t_sectors_srcunit_tex.sum"},
-    {"l2_sm_read_sectors", "lts__t_sectors_srcunit_tex_op_read.sum"},
-    {"l2_fabric_sectors", "lts__t_sectors_srcunit_ltcfabric.sum"},
 };
-enum { COUNTED = LENGTH(counted) };
+enum { COUNTED = LENGTH(counted), PLACES = 5, WAIT_NS = 300000000 };
 
 /* Vectors have cols only, softmaxes rows and cols, products all. */
 static const struct run basic_runs[] = {
@@ -117,126 +114,113 @@ static struct run attention_run(size_t i)
                               .block_k = 64}};
 }
 
+/* The same in all rows. */
+struct recording {
+    struct counters *counters;
+    struct cold_cache cold;
+    int place;
+};
+
 /* What the passes of a row need. */
-struct cold_run {
+struct row {
+    const struct recording *recording;
     struct run run;
-    const struct cold_cache *cold;
+    bool wait; /* instead of the run */
 };
 
 static enum status make_cold(void *context, struct error *error)
 {
-    const struct cold_run *row = context;
-    return cold_cache_fill(row->cold, error);
+    const struct row *row = context;
+    return cold_cache_fill(&row->recording->cold, error);
 }
 
 static enum status launch(void *context, struct error *error)
 {
-    struct cold_run *row = context;
-    return run_launch(&row->run, error);
+    static const struct l2_curve_point wait = {L2_WAIT, 1, 1, WAIT_NS, 0};
+    struct row *row = context;
+    return row->wait ? launch_l2_curve_point(&wait, NULL, NULL, error)
+                     : run_launch(&row->run, error);
 }
 
-/* What is counted of a run in each place. */
-static const char *const counted_places[] = {"dram__bytes_read.sum", "dram__bytes_write.sum",
-                                             "gpu__time_duration.sum"};
-enum { COUNTED_PLACES = LENGTH(counted_places), PLACES = 8 };
-
-/* Runs that nearly fit in L2, and some that do not. */
-static bool has_places(const struct run *run)
+static enum status print_row(struct row *row, struct error *error)
 {
-    const int64_t queries = (int64_t)run->a.heads_q * run->a.seqlen_q * run->a.head_dim;
-    return (run->kernel == KERNEL_FLASH1 && queries >= 1 << 21 && queries <= 1 << 22) ||
-           (run->kernel == KERNEL_FLASH2 && run->a.head_dim == 128) ||
-           (run->kernel == KERNEL_MATMUL_TILED && run->cols >= 3072) ||
-           (run->kernel == KERNEL_VECTOR_ADD && run->cols >= 1 << 23 && run->cols <= 1 << 24);
-}
-
-static enum status print_place(const struct run *run, struct counters *counters,
-                               const struct cold_cache *cold, int place, struct error *error)
-{
-    struct cold_run row = {*run, cold};
-    double values[COUNTED_PLACES];
-    if (run_open(&row.run, 0, error))
-        return error->status;
-    if (!counters_measure_range(values, counters, make_cold, launch, &row, error)) {
-        results_shape(stdout, &row.run);
-        printf(",%d", place);
-        for (int k = 0; k < COUNTED_PLACES; k++)
-            printf(",%.0f", values[k]);
-        printf("\n");
-    }
-    run_close(&row.run);
-    return error->status;
-}
-
-/* Memory that is held between one place and the next, 1 to 15 times 2 MiB, moves the arrays. */
-static enum status print_run_places(const struct run *run, struct counters *counters,
-                                    const struct cold_cache *cold, struct error *error)
-{
-    void *held[PLACES] = {NULL};
-    if (!has_places(run))
-        return STATUS_OK;
-    for (int place = 0; place < PLACES && !error->status; place++)
-        if (!device_alloc(&held[place], "memory between places",
-                          (size_t)(1 + place * 7 % PLACES * 2) << 21, error))
-            print_place(run, counters, cold, place, error);
-    for (int place = 0; place < PLACES; place++)
-        device_free(held[place]);
-    return error->status;
-}
-
-static enum status print_row(const struct run *run, struct counters *counters,
-                             const struct cold_cache *cold, struct error *error)
-{
-    struct cold_run row = {*run, cold};
     double values[COUNTED];
-    if (run_open(&row.run, 0, error))
+    if (counters_measure_range(values, row->recording->counters, make_cold, launch, row, error))
         return error->status;
-    if (!counters_measure_range(values, counters, make_cold, launch, &row, error)) {
-        results_shape(stdout, &row.run);
-        for (int k = 0; k < COUNTED; k++)
-            printf(",%.0f", values[k]);
-        printf("\n");
-    }
+    if (row->wait)
+        printf("wait,,,,,,,,,,,,,,");
+    else
+        results_shape(stdout, &row->run);
+    printf(",%d", row->recording->place);
+    for (int k = 0; k < COUNTED; k++)
+        printf(",%.0f", values[k]);
+    printf("\n");
+    fflush(stdout);
+    return STATUS_OK;
+}
+
+/* Memory of 1 to 16 times 2 MiB, held to the end of the program, moves the arrays of all runs
+ * that follow. */
+static enum status hold_memory(struct error *error)
+{
+    static uint64_t seed = 1;
+    void *held;
+    return device_alloc(&held, "memory between arrays",
+                        (size_t)random_between(&seed, 1, 16) << 21, error);
+}
+
+static enum status print_run(const struct recording *recording, const struct run *run,
+                             struct error *error)
+{
+    struct row row = {.recording = recording, .run = *run};
+    if (hold_memory(error) || run_open(&row.run, 0, error))
+        return error->status;
+    print_row(&row, error);
     run_close(&row.run);
     return error->status;
 }
 
-static enum status print_rows(bool places, struct counters *counters,
-                              const struct cold_cache *cold, struct error *error)
+static enum status print_place(const struct recording *recording, struct error *error)
 {
-    enum status (*const print)(const struct run *, struct counters *, const struct cold_cache *,
-                               struct error *) = places ? print_run_places : print_row;
-    results_shape_columns(stdout);
-    for (int k = 0; k < COUNTED && !places; k++)
-        printf(",%s", counted[k].column);
-    printf(places ? ",place,dram_read_bytes,dram_write_bytes,duration_ns\n" : "\n");
+    if (print_row(&(struct row){.recording = recording, .wait = true}, error))
+        return error->status;
     for (size_t i = 0; i < LENGTH(basic_runs); i++)
-        if (print(&basic_runs[i], counters, cold, error))
+        if (print_run(recording, &basic_runs[i], error))
             return error->status;
     for (size_t i = 0; i < LENGTH(attention_runs); i++) {
         const struct run run = attention_run(i);
-        if (print(&run, counters, cold, error))
+        if (print_run(recording, &run, error))
             return error->status;
     }
     return STATUS_OK;
 }
 
-int main(int argc, char **argv)
+static enum status print_places(struct recording *recording, struct error *error)
 {
-    const bool places = argc == 2 && strcmp(argv[1], "places") == 0;
+    results_shape_columns(stdout);
+    printf(",place");
+    for (int k = 0; k < COUNTED; k++)
+        printf(",%s", counted[k].column);
+    printf("\n");
+    for (recording->place = 0; recording->place < PLACES; recording->place++)
+        if (print_place(recording, error))
+            return error->status;
+    return STATUS_OK;
+}
+
+int main(void)
+{
     struct error error = {0};
-    struct counters *counters = NULL;
-    struct cold_cache cold = {0};
+    struct recording recording = {0};
     const char *metrics[COUNTED];
     for (int k = 0; k < COUNTED; k++)
         metrics[k] = counted[k].metric;
-    if (!results_machine(stdout, places ? "make gpu-l2-places" : "make gpu-l2", &error) &&
-        !cold_cache_open(&cold, &error) &&
-        !counters_open_metrics(&counters, places ? counted_places : metrics,
-                               places ? COUNTED_PLACES : COUNTED, &error))
-        print_rows(places, counters, &cold, &error);
-    counters_close(counters);
-    cold_cache_close(&cold);
+    if (!results_machine(stdout, "make gpu-l2", &error) &&
+        !cold_cache_open(&recording.cold, &error) &&
+        !counters_open_metrics(&recording.counters, metrics, COUNTED, &error))
+        print_places(&recording, &error);
+    counters_close(recording.counters);
+    cold_cache_close(&recording.cold);
     if (error.status)
         fprintf(stderr, "gpu_l2: %s\n", error.text);
     return error.status ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -24,9 +24,13 @@ static const char *const pattern_names[] = {
     [L2_READ_ALL] = "read_all",
     [L2_WRITE] = "write",
     [L2_UPDATE] = "update",
+    [L2_ACCUMULATE] = "accumulate",
     [L2_WRITE_READ_OWN] = "write_read_own",
     [L2_WRITE_READ_ALL] = "write_read_all",
     [L2_COPY] = "copy",
+    [L2_COPY_IN_ORDER] = "copy_in_order",
+    [L2_ADD] = "add",
+    [L2_ADD_IN_ORDER] = "add_in_order",
     [L2_WAIT] = "wait",
 };
 
@@ -42,9 +46,15 @@ static const struct curve {
     {L2_READ_ALL, ALL_SMS, 5, 0, {16, 24, 26, 28, 30, 32, 34, 36, 40, 48, 64}},
     {L2_WRITE, ALL_SMS, 1, 0, {4, 8, 16, 20, 24, 28, 32, 40, 48, 64, 96, 192}},
     {L2_WRITE, ALL_SMS, 9, 0, {4, 8, 16, 20, 22, 24, 28, 32, 40, 48, 64}},
+    {L2_WRITE, FEW_SMS, 1, 0, {4, 8, 16, 20, 24, 28, 32, 40, 48, 64}},
     {L2_UPDATE, ALL_SMS, 9, 0, {4, 8, 16, 20, 24, 28, 32, 36, 40, 48, 64}},
     {L2_UPDATE, FEW_SMS, 9, 0, {4, 8, 16, 20, 24, 28, 32, 36, 40, 48, 64}},
+    {L2_ACCUMULATE, ALL_SMS, 9, 0, {8, 12, 14, 16, 17, 18, 20, 22, 24, 32}},
+    {L2_ACCUMULATE, FEW_SMS, 9, 0, {8, 12, 14, 16, 17, 18, 20, 22, 24, 32}},
     {L2_COPY, ALL_SMS, 1, 0, {4, 8, 16, 20, 24, 32, 48, 64, 128, 192}},
+    {L2_COPY_IN_ORDER, ALL_SMS, 1, 0, {4, 8, 16, 20, 24, 32, 48, 64, 128, 192}},
+    {L2_ADD, ALL_SMS, 1, 0, {4, 8, 12, 16, 20, 24, 32, 48, 64, 128, 192}},
+    {L2_ADD_IN_ORDER, ALL_SMS, 1, 0, {4, 8, 12, 16, 20, 24, 32, 48, 64, 128, 192}},
     {L2_WRITE_READ_OWN, ALL_SMS, 1, 16, {8, 16, 20, 24, 32, 40, 48, 64, 96}},
     {L2_WRITE_READ_ALL, ALL_SMS, 1, 16, {8, 12, 16, 20, 24, 32, 40, 48, 64}},
 };
@@ -126,7 +136,7 @@ int main(void)
     if (!results_machine(stdout, "make gpu-l2-curves", &error) &&
         !cold_cache_open(&p.cold, &error) &&
         !device_alloc(&p.memory, "the memory that is gone through", bytes, &error) &&
-        !device_alloc(&p.other, "other memory", bytes, &error) &&
+        !device_alloc(&p.other, "other memory", 2 * bytes, &error) &&
         !counters_open_metrics(&counters, counted, COUNTED, &error))
         print_points(&p, counters, &error);
     counters_close(counters);

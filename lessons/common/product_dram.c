@@ -5,7 +5,7 @@
 /* Blocks are modelled, if there are more, that ask for so many bytes: they stand for all. */
 #define MODELLED_BYTES INT64_C(4000000000)
 
-enum { SAMPLE = 64 }; /* lines of L2: see l2_traffic.h */
+enum { SAMPLE = 32 }; /* lines of L2: see l2_traffic.h */
 
 static int ceil_divide(int a, int b)
 {
@@ -95,7 +95,7 @@ enum status product_dram_predict(struct product_dram *dram, const struct product
                          machine->name);
     if (l2_traffic_init(&l2, &(struct l2_options){.machine = machine, .sample = SAMPLE}, error))
         return error->status;
-    l2_traffic_begin(&l2, "product", blocks->per_sm * machine->sms);
+    l2_traffic_begin(&l2, "product", (int)min_of(all, blocks->per_sm * machine->sms));
     for (int n = 0; n < modelled; n++) {
         list_block(&moves, blocks, shape, n / across * blocks->rows, n % across * blocks->cols);
         l2_traffic_block(&l2, &moves);

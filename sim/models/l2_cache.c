@@ -27,6 +27,11 @@ static enum status check_shape(const struct l2_shape *s, struct error *error)
     if (s->clean_ways < 0 || s->clean_ways >= s->ways)
         return error_set(error, STATUS_BAD_ARGUMENT, "clean_ways %d: must be from 0 to %d",
                          s->clean_ways, s->ways - 1);
+    if (s->neighbours < 0)
+        return error_set(error, STATUS_BAD_ARGUMENT, "neighbours %d: must be 0 or more",
+                         s->neighbours);
+    if (s->stripe < 0)
+        return error_set(error, STATUS_BAD_ARGUMENT, "stripe %d: must be 0 or more", s->stripe);
     if (s->dirty_ways < 1 || s->dirty_ways > s->ways)
         return error_set(error, STATUS_BAD_ARGUMENT, "dirty_ways %d: must be from 1 to %d",
                          s->dirty_ways, s->ways);
@@ -77,13 +82,26 @@ void l2_cache_clear(struct l2_cache *cache)
     memset(cache->dirty, 0, lines);
 }
 
+static uint32_t at_least_one(int count)
+{
+    return count > 1 ? (uint32_t)count : 1;
+}
+
+static uint64_t set_of(const struct l2_cache *cache, uint32_t line)
+{
+    const uint64_t sets = (uint64_t)cache->sets;
+    if (!cache->shape.hashed)
+        return line & (sets - 1);
+    const uint32_t group = line / at_least_one(cache->shape.neighbours);
+    const uint32_t stripe = at_least_one(cache->shape.stripe);
+    const uint64_t start = (l2_hash(group / stripe) >> 32) * sets >> 32;
+    return (start + group % stripe) % sets;
+}
+
 /* Index of the first way of the line's set. */
 static size_t first_way(const struct l2_cache *cache, uint32_t line)
 {
-    const uint64_t sets = (uint64_t)cache->sets;
-    const uint64_t set =
-        cache->shape.hashed ? (l2_hash(line) >> 32) * sets >> 32 : line & (sets - 1);
-    return (size_t)(set * (uint64_t)cache->shape.ways);
+    return (size_t)(set_of(cache, line) * (uint64_t)cache->shape.ways);
 }
 
 /* The way, from first on, that holds the line; ways: none does. */
@@ -183,12 +201,8 @@ struct l2_result l2_cache_read_behind(struct l2_cache *cache, uint32_t line, uin
 {
     const size_t first = first_way(cache, line);
     const int way = find_way(cache, first, line);
-    if (way == cache->shape.ways)
-        return enter(cache, first, place, line, sectors, 0);
-    uint8_t *valid = &cache->valid[first + (size_t)way];
-    const uint8_t missed = sectors & (uint8_t) ~*valid;
-    *valid |= sectors;
-    return (struct l2_result){missed, 0};
+    return way == cache->shape.ways ? enter(cache, first, place, line, sectors, 0)
+                                    : touch(cache, line, sectors, 0);
 }
 
 struct l2_result l2_cache_write(struct l2_cache *cache, uint32_t line, uint8_t sectors)

@@ -39,6 +39,9 @@ struct l2_shape {
     int dirty_ways; /* the most that may be dirty: beyond, the oldest of them is written back */
     bool hashed;    /* sets by a hash of the line, as GPUs do; else by its low bits: their
                        number is then a power of two */
+    /* Hashed: as many lines in a row share a set (0: as 1), and as many of such groups in a row
+     * lie in sets in a row, from one on that the hash of them all gives (0: as 1). */
+    int neighbours, stripe;
 };
 
 struct l2_cache {
@@ -66,8 +69,8 @@ void l2_cache_free(struct l2_cache *cache);
 struct l2_result l2_cache_read(struct l2_cache *cache, uint32_t line, uint8_t sectors);
 struct l2_result l2_cache_write(struct l2_cache *cache, uint32_t line, uint8_t sectors);
 
-/* As a read, but the line is less likely to be asked for: if it was not there it enters behind
- * place others, 0 to ways - 1, and if it was it does not become younger. */
+/* As a read, but the line is less likely to be asked for again: if it was not there it enters
+ * behind place others, 0 to ways - 1. */
 struct l2_result l2_cache_read_behind(struct l2_cache *cache, uint32_t line, uint8_t sectors,
                                       int place);
 

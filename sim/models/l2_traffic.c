@@ -2,25 +2,32 @@
 
 #include <stdlib.h>
 
-/* What NVIDIA does not document was chosen so that the DRAM bytes of 112 runs on an H200 come
- * out (lessons/recordings/h200_counters.csv, cuda/results/h200_l2.csv); tests/test_l2_h200.c
- * and tests/test_l2_twins.c show how well. The oldest of 32 ways is evicted: FlashAttention-1
- * over 67 MB finds nothing again. At most 13 ways are dirty: no kernel leaves more than 27 MB
- * of dirty data. The 2 oldest are kept clean: less than that is left by most. The copy that a
- * write leaves in the writer's partition enters in the middle.
+#include "models/l2_sides.h"
+
+/* What NVIDIA does not document was chosen so that the DRAM bytes of 108 runs and of the curves
+ * of an H200 come out (lessons/recordings/h200_counters.csv, cuda/results/h200_l2.csv and
+ * h200_l2_curves.csv); tests/test_l2_*.c show how well. The oldest of 32 ways is evicted:
+ * FlashAttention-1 over 67 MB finds nothing again. At most 14 ways are dirty: no kernel leaves
+ * more than 29.4 MB of dirty data. The 2 oldest are kept clean: less than that is left by most.
+ * The copy that a write leaves in the writer's partition enters in the middle.
  */
-enum { WAYS = 32, DIRTY_WAYS = 13, CLEAN_WAYS = 2, COPY_PLACE = 16 };
+enum { WAYS = 32, DIRTY_WAYS = 14, CLEAN_WAYS = 2, COPY_PLACE = 16 };
+
+/* Memory in one piece fills the sets nearly evenly: data that are a little smaller than L2 fit.
+ * Pieces of 1.5 MiB lie in the sets at random: how much of several arrays fits depends on their
+ * places in memory. */
+enum { STRIPE_LINES = 12288 };
 
 /* One turn in 4 is lost, see TURN_BYTES. In step, the blocks of a head would share every tile,
  * and data that outgrow L2 would never be found again. */
 enum { TURNS_PER_STALL = 4 };
 
-/* Of a turn each older block of the SM takes a fifth. If all were alike, matrix products would
+/* Of a turn each older block of the SM takes a sixth. If all were alike, matrix products would
  * find half again as much in L2. */
-enum { ELDER_PART = 5 };
+enum { ELDER_PART = 6 };
 
 enum { MOST_BLOCKS_PER_SM = 32, DEFAULT_SAMPLE = 8, FEWEST_SETS = 64 };
-enum { LARGEST_SAMPLE = 32, MOST_SAMPLED = 1 << 24 };
+enum { LARGEST_SAMPLE = L2_HOME_LINES, MOST_SAMPLED = 1 << 24 };
 enum { SECTORS = L2_LINE_BYTES / SECTOR_BYTES, SET_BYTES = L2_LINE_BYTES * WAYS };
 
 /* A resident block, and how far it has come. */
@@ -56,7 +63,9 @@ static enum status open_partitions(struct l2_traffic *l2, struct error *error)
                                    .ways = WAYS,
                                    .clean_ways = CLEAN_WAYS,
                                    .dirty_ways = DIRTY_WAYS,
-                                   .hashed = true};
+                                   .hashed = true,
+                                   .neighbours = l2->partitions,
+                                   .stripe = STRIPE_LINES / l2->partitions / o->sample};
     for (int p = 0; p < l2->partitions; p++)
         if (l2_cache_init(&l2->partition[p], &shape, error))
             return error->status;
@@ -93,9 +102,10 @@ static enum status check_machine(const struct l2_options *o, struct error *error
 
 static enum status check_options(const struct l2_options *o, struct error *error)
 {
-    if (o->sample < 0 || (o->sample & (o->sample - 1)) != 0)
-        return error_set(error, STATUS_BAD_ARGUMENT, "sample %d: must be a power of two",
-                         o->sample);
+    if (o->sample < 0 || o->sample > LARGEST_SAMPLE || (o->sample & (o->sample - 1)) != 0)
+        return error_set(error, STATUS_BAD_ARGUMENT,
+                         "sample %d: must be a power of two up to %d", o->sample,
+                         LARGEST_SAMPLE);
     if (partitions_of(o->machine) > L2_MAX_PARTITIONS)
         return error_set(error, STATUS_BAD_ARGUMENT,
                          "machine %s: %d L2 partitions, must be 1 to %d", o->machine->name,
@@ -200,6 +210,17 @@ static int64_t line_of_group(int64_t group, int64_t sample)
     return group * sample + (int64_t)(l2_hash((uint32_t)group) >> 8) % sample;
 }
 
+/* What the caches know the line by: by its place among those of its home that are modelled, and
+ * by its home. The lines of both homes in one place share a set. */
+static uint32_t number_of(const struct l2_traffic *l2, int64_t line, int home)
+{
+    const int64_t sample = l2->options.sample;
+    if (l2->partitions == 1)
+        return (uint32_t)(line / sample);
+    const int64_t place = line / (2 * L2_HOME_LINES) * L2_HOME_LINES + line % L2_HOME_LINES;
+    return (uint32_t)(place / sample * 2 + home);
+}
+
 static void access_bytes(struct l2_traffic *l2, int side, enum direction direction,
                          int64_t start, int64_t bytes)
 {
@@ -212,12 +233,13 @@ static void access_bytes(struct l2_traffic *l2, int side, enum direction directi
         const int64_t line = line_of_group(group, sample);
         if (line < first || line > last)
             continue;
-        const int home = (int)(l2_hash((uint32_t)line) % (uint64_t)l2->partitions);
+        const int home = l2_home(l2->partitions, line);
+        const uint32_t number = number_of(l2, line, home);
         const uint8_t sectors = sectors_of_line(line, start, end);
         if (direction == DIRECTION_READ)
-            read_line(l2, side, home, (uint32_t)line, sectors);
+            read_line(l2, side, home, number, sectors);
         else
-            write_line(l2, side, home, (uint32_t)line, sectors, direction == DIRECTION_REDUCE);
+            write_line(l2, side, home, number, sectors, direction == DIRECTION_REDUCE);
     }
 }
 
@@ -244,7 +266,8 @@ static int turn_bytes(const struct l2_traffic *l2, const struct l2_slot *slot, i
 /* One turn of a block on that SM. */
 static void advance(struct l2_traffic *l2, struct l2_slot *slot, int sm)
 {
-    const int side = sm % l2->partitions;
+    const int sms = l2->options.machine->sms; /* numbered as they get their first blocks */
+    const int side = l2_side(l2->partitions, sm, l2->residents < sms ? l2->residents : sms);
     int left = turn_bytes(l2, slot, sm);
     while (left > 0 && slot->next < slot->moves.count) {
         const struct move *move = &slot->moves.moves[slot->next];
@@ -361,13 +384,21 @@ int l2_blocks_per_sm(const struct machine *machine, const int64_t used[LEVEL_COU
     return blocks > 0 ? (int)blocks : 1; /* launches without limits run one at a time */
 }
 
+int l2_residents(const struct thread_block *b, int blocks_per_sm)
+{
+    const struct grid *grid = &b->launch->grid;
+    const int64_t blocks = (int64_t)grid->x * grid->y * grid->z;
+    const int64_t most = (int64_t)blocks_per_sm * b->gpu->machine->sms;
+    return (int)(blocks < most ? blocks : most);
+}
+
 static void observe(void *context, const struct thread_block *b, struct move_list *moves)
 {
     struct l2_traffic *l2 = context;
     if (l2->observed != b->gpu->launch_count) {
         const int blocks = l2->options.blocks_per_sm;
         const int per_sm = blocks > 0 ? blocks : l2_blocks_per_sm(l2->options.machine, b->used);
-        l2_traffic_begin(l2, b->launch->name, per_sm * l2->options.machine->sms);
+        l2_traffic_begin(l2, b->launch->name, l2_residents(b, per_sm));
         l2->observed = b->gpu->launch_count;
     }
     l2_traffic_block(l2, moves);

@@ -42,8 +42,8 @@ enum { L2_MAX_PARTITIONS = 2, L2_LINE_BYTES = 128, TURN_BYTES = 16384 };
 struct l2_options {
     const struct machine *machine;
     int blocks_per_sm; /* resident; 0: as many as SRAM and registers hold, at most 32 */
-    int sample;        /* 1: every line; 2^k: one line in 2^k and as much less of L2, the counts
-                          multiplied. 0: 8, or less for an L2 that is small */
+    int sample;        /* 1: every line; 2^k up to 32: one line in 2^k and as much less of L2,
+                          the counts multiplied. 0: 8, or less for an L2 that is small */
     bool cold;         /* L2 is empty when a launch starts, as profilers make it */
     bool in_step;      /* the blocks of an SM advance alike: those of kernels on tensor cores,
                           which wait for data and not for each other's instructions */
@@ -82,8 +82,8 @@ enum status l2_traffic_init(struct l2_traffic *l2, const struct l2_options *opti
                             struct error *error);
 void l2_traffic_free(struct l2_traffic *l2);
 
-/* Starts a launch of which residents blocks run at a time; name is static. Ends the one before.
- */
+/* Starts a launch of which residents blocks run at a time, at most as many as it has; name is
+ * static. Ends the one before. */
 void l2_traffic_begin(struct l2_traffic *l2, const char *name, int residents);
 
 /* The next block of the launch, in order of number. Its moves are taken: moves holds other,
@@ -96,6 +96,9 @@ void l2_traffic_finish(struct l2_traffic *l2);
 /* The sample with which a run in which the SMs ask for that many sectors takes seconds. The
  * more sectors, the smaller a part of them is enough. */
 int l2_sample_of(int64_t sectors);
+
+/* Blocks of the launch of b that run at a time, with so many on an SM. */
+int l2_residents(const struct thread_block *b, int blocks_per_sm);
 
 /* Blocks of the on-chip bytes given, by level, that are resident on one SM. */
 int l2_blocks_per_sm(const struct machine *machine, const int64_t used[LEVEL_COUNT]);

@@ -20,7 +20,7 @@
 #define FLASHLAB_TEST_DATA "tests/data"
 #endif
 
-enum { CSV_MAX_ROWS = 1024, CSV_MAX_COLUMNS = 48 };
+enum { CSV_MAX_ROWS = 2048, CSV_MAX_COLUMNS = 48 };
 
 struct csv {
     const char *name; /* not owned */

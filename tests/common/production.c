@@ -181,10 +181,11 @@ struct l2_launch production_replay(const struct production *p, int sample)
     struct move_list list = {0};
     profile(&l2, &list);
     const bool persistent = p->cudnn && (p->phase == PHASE_FORWARD || p->phase == PHASE_MAIN);
-    l2_traffic_begin(&l2, "production",
-                     h200->sms * (persistent ? 1 : phases[p->phase].blocks_per_sm));
     const int block = p->phase == PHASE_MAIN ? p->block_k : p->block_q;
     const int64_t blocks = p->planes * ((p->seqlen - 1) / block + 1);
+    l2_traffic_begin(
+        &l2, "production",
+        (int)least(blocks, h200->sms * (persistent ? 1 : phases[p->phase].blocks_per_sm)));
     for (int64_t id = 0; id < blocks; id++) {
         list.count = 0;
         phases[p->phase].add(&list, p, id);

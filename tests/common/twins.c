@@ -38,10 +38,14 @@ static int blocks_per_sm(const char *launch, int size)
     return 0;
 }
 
+/* Places are 4 GiB apart: the sets of a stripe depend on all of its address. */
+enum { PLACE_SHIFT = 32 };
+
 /* The model, and which launch is under way. */
 struct replay {
     struct l2_traffic l2;
     int size, launches;
+    int64_t offset; /* bytes: of all addresses */
 };
 
 static void observe(void *context, const struct thread_block *b, struct move_list *moves)
@@ -49,9 +53,11 @@ static void observe(void *context, const struct thread_block *b, struct move_lis
     struct replay *replay = context;
     if (replay->launches == b->gpu->launch_count) {
         const int blocks = blocks_per_sm(b->launch->name, replay->size);
-        l2_traffic_begin(&replay->l2, b->launch->name, blocks * b->gpu->machine->sms);
+        l2_traffic_begin(&replay->l2, b->launch->name, l2_residents(b, blocks));
         replay->launches++;
     }
+    for (int n = 0; n < moves->count; n++)
+        moves->moves[n].address += replay->offset;
     l2_traffic_block(&replay->l2, moves);
 }
 
@@ -123,7 +129,7 @@ static struct l2_launch sum_of_launches(const struct l2_traffic *l2)
     return sum;
 }
 
-struct l2_launch twin_replay(const struct csv *table, int row)
+struct l2_launch twin_replay(const struct csv *table, int row, int place)
 {
     static struct replay replay;
     struct gpu gpu;
@@ -131,6 +137,7 @@ struct l2_launch twin_replay(const struct csv *table, int row)
     const bool attention = csv_text(table, row, "batch")[0];
     replay.size = attention ? extent(table, row, "head_dim") : extent(table, row, "tile");
     replay.launches = 0;
+    replay.offset = (int64_t)place << PLACE_SHIFT;
     gpu_init(&gpu, machine_find("H200"), GPU_COUNTS);
     const struct l2_options options = {
         .machine = gpu.machine, .sample = l2_sample_of(csv_int(table, row, "load_sectors"))};
