@@ -54,6 +54,16 @@ void cpu_stack_switch(struct cpu_stack *from, struct cpu_stack *to);
 #define cpu_stack_switch cpu_stack_jump
 #endif
 
+/* What a switch to it will read. */
+static inline void cpu_stack_prefetch(const struct cpu_stack *stack)
+{
+#ifdef FLASHLAB_SWAPCONTEXT
+    __builtin_prefetch(&stack->context);
+#else
+    __builtin_prefetch(stack->top);
+#endif
+}
+
 #ifndef FLASHLAB_SWAPCONTEXT
 
 #ifdef __AVX512F__
