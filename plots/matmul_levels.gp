@@ -27,4 +27,4 @@ plot csv using "level":(of("matmul_naive", 0, "model_gb")) \
      csv using "level":(end("matmul_shared", 32)):("shared memory,\nT = 32") \
          with labels left offset 2,0 tc rgb orange, \
      csv using "level":(end("matmul_tiled", 64)):("registers,\nT = 64") \
-         with labels left offset 2,0 tc rgb blue
+         with labels left offset 2,0.9 tc rgb blue

@@ -114,7 +114,7 @@ def summary(rows):
 
 
 def megabytes(count):
-    return f"{count / 1e6:,.2f}"
+    return f"{round(count / 1e6, 2) + 0.0:,.2f}"  # no -0.00
 
 
 def all_rows(rows):
