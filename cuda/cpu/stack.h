@@ -54,13 +54,13 @@ void cpu_stack_switch(struct cpu_stack *from, struct cpu_stack *to);
 #define cpu_stack_switch cpu_stack_jump
 #endif
 
-/* What a switch to it will read. */
-static inline void cpu_stack_prefetch(const struct cpu_stack *stack)
+/* What a switch to it will read first. */
+static inline const void *cpu_stack_top(const struct cpu_stack *stack)
 {
 #ifdef FLASHLAB_SWAPCONTEXT
-    __builtin_prefetch(&stack->context);
+    return &stack->context;
 #else
-    __builtin_prefetch(stack->top);
+    return stack->top;
 #endif
 }
 

@@ -37,7 +37,7 @@ CPU_INLINE void cpu_wait_for(enum cpu_wait wait, unsigned mask,
     if (next < cpu_now.end && cpu_waits_alike(wait, mask, butterfly, file, line)) {
         cpu_now.lane++;
         cpu_now.running = next;
-        cpu_stack_prefetch(&next[1].stack); /* others have been used since */
+        __builtin_prefetch(cpu_stack_top(&next[1].stack)); /* others have been used since */
     } else {
         to = cpu_wait_slowly(wait, mask, butterfly, file, line);
     }
