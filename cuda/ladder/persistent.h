@@ -173,6 +173,7 @@ __device__ inline void consume(const struct tma_work &w, const struct block_memo
         struct rows_state<X> r;
         uint32_t P[X::Bc / 16][4];
         if constexpr (X::Q_STAYS) {
+            static_assert(X::O_APART, "or O would leave by the place of the next Qi");
             uint32_t Q[X::D / 16][4];
             queries_read<X>(Q, own.Q);
             share_release(own);

@@ -1,5 +1,5 @@
 /* Prints which partition of L2 each SM is near to, which is the home of each line, and which
- * SMs the blocks of small grids get, as CSV: what sim/models/l2_traffic.c says of them.
+ * SMs the blocks of small grids get, as CSV: what sim/models/l2_sides.c says of them.
  *
  * Atomic additions are done at the home of their line; from an SM near to it they return some
  * 200 cycles sooner. Side 0 is the one near the SM of block 0.
