@@ -102,10 +102,21 @@ template <int groups, class... ARRAYS> __device__ inline void wgmma_wait(ARRAYS 
 
 template <class T, int N>
 __device__ inline void wgmma(float (&C)[N][4], uint64_t A, uint64_t B, bool add);
+template <class T, int DOWN, int N>
+__device__ inline void wgmma_registers(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B,
+                                       bool add);
+
 template <class T, int N>
-__device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B, bool add);
+__device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B, bool add)
+{
+    wgmma_registers<T, 0>(C, A, B, add);
+}
+
 template <class T, int N>
-__device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B);
+__device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t B)
+{
+    wgmma_registers<T, 1>(C, A, B, true);
+}
 
 /* Operands of an asm: ten names of registers; 4 and 16 registers of C. */
 #define TEN(t)                                                                                 \
@@ -131,36 +142,20 @@ __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t 
                      : "l"(A), "l"(B), "r"((int)add));                                         \
     }
 
-/* A in registers, k along the rows of B's tile. */
-#define WGMMA_MIXED(T, type, columns, names, a, b, add_, ...)                                  \
+/* A in registers; k down the rows of B's tile if down is 1, along them if 0. */
+#define WGMMA_REGISTERS(T, type, columns, down, names, a, b, add_, ...)                        \
     template <>                                                                                \
-    __device__ inline void wgmma<T, columns / 8>(float(&C)[columns / 8][4],                    \
-                                                 const uint32_t(&A)[4], uint64_t B, bool add)  \
+    __device__ inline void wgmma_registers<T, down, columns / 8>(                              \
+        float(&C)[columns / 8][4], const uint32_t(&A)[4], uint64_t B, bool add)                \
     {                                                                                          \
         asm volatile("{\n"                                                                     \
                      ".reg .pred p;\n"                                                         \
                      "setp.ne.b32 p, " add_ ", 0;\n"                                           \
                      "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type     \
-                     " {" names "}, {" a "}, " b ", p, 1, 1, 0;\n"                             \
+                     " {" names "}, {" a "}, " b ", p, 1, 1, " #down ";\n"                     \
                      "}"                                                                       \
                      : __VA_ARGS__                                                             \
                      : "r"(A[0]), "r"(A[1]), "r"(A[2]), "r"(A[3]), "l"(B), "r"((int)add));     \
-    }
-
-/* A in registers, k down the rows of B's tile. */
-#define WGMMA_REGISTERS(T, type, columns, names, a, b, ...)                                    \
-    template <>                                                                                \
-    __device__ inline void wgmma<T, columns / 8>(float(&C)[columns / 8][4],                    \
-                                                 const uint32_t(&A)[4], uint64_t B)            \
-    {                                                                                          \
-        asm volatile("{\n"                                                                     \
-                     ".reg .pred p;\n"                                                         \
-                     "setp.ne.b32 p, 1, 0;\n"                                                  \
-                     "wgmma.mma_async.sync.aligned.m64n" #columns "k16.f32." type "." type     \
-                     " {" names "}, {" a "}, " b ", p, 1, 1, 1;\n"                             \
-                     "}"                                                                       \
-                     : __VA_ARGS__                                                             \
-                     : "r"(A[0]), "r"(A[1]), "r"(A[2]), "r"(A[3]), "l"(B));                    \
     }
 
 #define NAMES_64 TEN() ", " TEN(1) ", " TEN(2) ", %30, %31"
@@ -179,10 +174,10 @@ __device__ inline void wgmma(float (&C)[N][4], const uint32_t (&A)[4], uint64_t 
     WGMMA_SHARED(T, type, 64, NAMES_64, "%32", "%33", "%34", C_64)                             \
     WGMMA_SHARED(T, type, 80, NAMES_80, "%40", "%41", "%42", C_80)                             \
     WGMMA_SHARED(T, type, 128, NAMES_128, "%64", "%65", "%66", C_128)                          \
-    WGMMA_MIXED(T, type, 128, NAMES_128, "%64, %65, %66, %67", "%68", "%69", C_128)            \
-    WGMMA_REGISTERS(T, type, 64, NAMES_64, "%32, %33, %34, %35", "%36", C_64)                  \
-    WGMMA_REGISTERS(T, type, 128, NAMES_128, "%64, %65, %66, %67", "%68", C_128)               \
-    WGMMA_REGISTERS(T, type, 256, NAMES_256, "%128, %129, %130, %131", "%132", C_256)
+    WGMMA_REGISTERS(T, type, 128, 0, NAMES_128, "%64, %65, %66, %67", "%68", "%69", C_128)     \
+    WGMMA_REGISTERS(T, type, 64, 1, NAMES_64, "%32, %33, %34, %35", "%36", "%37", C_64)        \
+    WGMMA_REGISTERS(T, type, 128, 1, NAMES_128, "%64, %65, %66, %67", "%68", "%69", C_128)     \
+    WGMMA_REGISTERS(T, type, 256, 1, NAMES_256, "%128, %129, %130, %131", "%132", "%133", C_256)
 
 WGMMA(__half, "f16")
 WGMMA(__nv_bfloat16, "bf16")

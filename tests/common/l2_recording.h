@@ -5,8 +5,7 @@
  *   const struct idle_rates idle = idle_rates_of(&table);
  *   for (int row = 0; row < table.rows; row++)
  *       if (row_is_first_of_run(&table, row))
- *           const struct spread read = spread_of_run(&table, row, "dram_read_bytes",
- * idle.read);
+ *           spread_of_run(&table, row, "dram_read_bytes", idle.read).median
  */
 #ifndef FLASHLAB_TESTS_L2_RECORDING_H
 #define FLASHLAB_TESTS_L2_RECORDING_H
