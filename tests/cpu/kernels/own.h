@@ -91,6 +91,21 @@ enum wait {
 };
 void launch_wait(enum wait wait, float *x);
 
+/* races.cu: one block of 64 threads that follow a script, step by step. All words have been
+ * written before; x has 64 elements. */
+enum { SCRIPT_STEPS = 8, SCRIPT_WORDS = 8 };
+enum script_step { STEP_ACCESSES, STEP_WARP_BARRIER, STEP_BLOCK_BARRIER };
+enum script_way { SCRIPT_NONE, SCRIPT_LOAD, SCRIPT_LOAD4, SCRIPT_STORE, SCRIPT_ATOMIC };
+struct script_access {
+    enum script_way way;
+    int word; /* SCRIPT_LOAD4: the four around it that lie together */
+};
+struct script {
+    enum script_step step[SCRIPT_STEPS];
+    struct script_access access[SCRIPT_STEPS][64];
+};
+void launch_script(const struct script *script, float *x);
+
 #ifdef __cplusplus
 }
 #endif
