@@ -78,7 +78,22 @@ static bool is_place(const struct cpu_place *place, const char *at, uint64_t sit
                      const char *file)
 {
     return place->site == site && place->file == file &&
-           (uint64_t)(at - place->base) <= place->last;
+           inside(place->array, at, place->kind.bytes);
+}
+
+static void place_grow(struct cpu_place *place)
+{
+    const size_t before = place->room, after = before ? 2 * before : CPU_WARP * FIRST_PENDING;
+    size_t next[CPU_WARP];
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        next[lane] = (size_t)(place->next[lane] - place->offset);
+    place->offset = realloc(place->offset, after * sizeof *place->offset);
+    CHECK(place->offset, "no host memory for %zu requests", after / CPU_WARP);
+    memset(place->offset + before, 0, (after - before) * sizeof *place->offset);
+    place->room = after;
+    place->end = place->offset + after;
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        place->next[lane] = place->offset + next[lane];
 }
 
 static struct cpu_place *place_make(struct worker *worker, const char *at, uint64_t site,
@@ -93,12 +108,14 @@ static struct cpu_place *place_make(struct worker *worker, const char *at, uint6
     const int number = worker->places++;
     struct cpu_place *place = &worker->place[number];
     /* The room of what was there in an earlier launch is reused. */
+    if (place->room == 0)
+        place_grow(place);
     uint32_t *const offset = place->offset;
-    const uint32_t room = place->room;
+    const size_t room = place->room;
     *place = (struct cpu_place){.quick = cpu_may_be_quick(kind) && !bytes_of_steps ? site : 0,
                                 .file = file,
                                 .base = array->base,
-                                .last = (uint64_t)(array->bytes - kind.bytes),
+                                .last = (uint64_t)(array->bytes / kind.bytes) - 1,
                                 .offset = offset,
                                 .room = room,
                                 .number = (uint32_t)number,
@@ -129,15 +146,12 @@ static struct cpu_place *place_find(struct worker *worker, const char *at, uint6
     return place_make(worker, at, site, file);
 }
 
-static void place_grow(struct cpu_place *place)
+void cpu_touch(struct cpu_place *place)
 {
-    const uint32_t before = place->room;
-    const uint32_t after = before ? 2 * before : CPU_WARP * FIRST_PENDING;
-    uint32_t *offset = realloc(place->offset, (size_t)after * sizeof *offset);
-    CHECK(offset, "no host memory for %u requests", after / CPU_WARP);
-    memset(offset + before, 0, (size_t)(after - before) * sizeof *offset);
-    place->offset = offset;
-    place->room = after;
+    struct worker *worker = cpu_worker;
+    if (place->end == place->offset)
+        worker->touched[worker->touches++] = place;
+    place->end = place->offset + place->room;
 }
 
 static void stop_misaligned(const struct cpu_place *place, uint64_t offset)
@@ -185,13 +199,13 @@ void cpu_access(const void *at, uint64_t site, const char *file)
     const uint64_t offset = (uint64_t)((const char *)at - place->base);
     if (offset & (uint64_t)(place->kind.bytes - 1))
         stop_misaligned(place, offset);
-    uint32_t *next = &place->next[cpu_now.lane];
-    if (*next >= CPU_WARP * MOST_PENDING)
+    uint32_t **const next = &place->next[cpu_now.lane];
+    if (*next - place->offset >= CPU_WARP * MOST_PENDING)
         cpu_pause(file, place->at.line);
-    if (*next >= place->room)
+    cpu_touch(place);
+    if (*next >= place->end)
         place_grow(place);
-    cpu_now.touched[place->number] = true;
-    place->offset[*next] = (uint32_t)offset;
+    **next = (uint32_t)offset;
     *next += CPU_WARP;
     if (place->kind.shared)
         cpu_shared_check(worker, (uint32_t)offset, place);

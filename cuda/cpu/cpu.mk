@@ -2,18 +2,17 @@
 
 # The one that belongs to CC.
 CPU_CXX ?= $(if $(findstring clang,$(notdir $(CC))),$(subst clang,clang++,$(CC)),$(CXX))
-# What stack.h's switch of stacks asks for, where it is more than swapcontext().
-no_red_zone := $(if $(filter x86_64%,$(shell $(CC) -dumpmachine)),-mno-red-zone)
 # -O2 for the slow builds too: threads one after the other take long enough. Programs alone are
 # linked with these objects, so that a variable of an OpenMP thread is a load away.
-CPU_COMMON = $(CFLAGS) -O2 -ftls-model=local-exec $(no_red_zone) $(ARCH_FLAGS) -I. -Isim -Icuda/cpu/include -fopenmp -Wall -Wextra -Werror \
-             $(sanitize_flags)
+CPU_COMMON = $(CFLAGS) -O2 -ftls-model=local-exec $(ARCH_FLAGS) -I. -Isim -Icuda/cpu/include -fopenmp \
+             -Wall -Wextra -Werror $(sanitize_flags)
 # -O3: with less, gcc does not work on all lanes of a warp at once.
 CPU_CFLAGS = -std=gnu11 $(CPU_COMMON) -O3 -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 # Loops that nvcc unrolls need not be here; elements that a condition guards twice are no surprise.
 # clang's check of function types needs C++'s part of the sanitizers, which CC does not link.
-CPU_CXXFLAGS = -std=c++17 $(CPU_COMMON) -fno-exceptions -fno-rtti -fno-math-errno -DFLASHLAB_CPU \
-               -include cuda_runtime.h -Wno-unknown-pragmas \
+# -fno-plt: expf() is called often enough.
+CPU_CXXFLAGS = -std=c++17 $(CPU_COMMON) -fno-plt -fno-exceptions -fno-rtti -fno-math-errno \
+               -DFLASHLAB_CPU -include cuda_runtime.h -Wno-unknown-pragmas \
                $(if $(findstring clang,$(CPU_CXX)),-Wno-pass-failed $(if $(SANITIZE),-fno-sanitize=function),\
                -Wno-maybe-uninitialized -Wno-attributes)
 

@@ -18,6 +18,9 @@ extern "C" {
 #define CPU_PART __attribute__((always_inline))
 #define CPU_INLINE static inline CPU_PART
 
+/* For what a compiler would not guess, so that most accesses and waits jump nowhere. */
+#define CPU_LIKELY(x) __builtin_expect(!!(x), 1)
+
 enum {
     CPU_WARP = 32,
     CPU_MAX_THREADS = 1024,
@@ -42,12 +45,24 @@ enum cpu_wait {
 
 /* What a lane waits for, and where. */
 struct cpu_waiting {
-    enum cpu_wait wait;
-    int line;
+    uint32_t what; /* line, the butterfly's number (0: none), enum cpu_wait: see cpu_what() */
+    unsigned mask; /* of the lanes, 0 where it waits for none of them */
     const char *file;
     const struct cpu_butterfly *butterfly; /* NULL: none */
-    unsigned mask;                         /* of the lanes, 0 where it waits for none of them */
 };
+
+static inline uint32_t cpu_what(enum cpu_wait wait, unsigned number, int line)
+{
+    return (uint32_t)line << 8 | number << 3 | (uint32_t)wait;
+}
+static inline enum cpu_wait cpu_wait_of(const struct cpu_waiting *waiting)
+{
+    return (enum cpu_wait)(waiting->what & 7);
+}
+static inline int cpu_line_of(const struct cpu_waiting *waiting)
+{
+    return (int)(waiting->what >> 8);
+}
 
 /* A thread of a block, in as few cache lines as can be. */
 struct __attribute__((aligned(64))) cpu_fiber {
@@ -60,9 +75,8 @@ struct __attribute__((aligned(64))) cpu_fiber {
 struct cpu_now {
     struct cpu_fiber *running;
     /* Most warps wait for the same in all lanes. Then nobody looks at each: waiting says it for
-     * those from the lane alike up to the last one that ran. */
-    struct cpu_fiber *end; /* of the lanes that run one after the other; the warp's first: some
-                              are left out */
+     * those from the lane alike up to the last one that ran. What nobody waits for, while some
+     * lanes are left out. */
     struct cpu_waiting waiting;
     int alike;
     int lane, warp; /* of the thread in its warp, and of that in the block */
@@ -73,7 +87,6 @@ struct cpu_now {
 
     /* Where the last access was, and where one of that site was last, see cpu_slot(). */
     struct cpu_place *last, *slot[1 << CPU_SLOT_BITS];
-    bool touched[CPU_MAX_PLACES]; /* by number: has accesses that are not requests yet */
     /* The block's static arrays, by key % CPU_STATICS the last one asked for; key 0: none. */
     struct {
         int key;
@@ -126,7 +139,7 @@ void *cpu_shared_static(const char *name, int64_t bytes, int key);
  * gets. */
 struct cpu_butterfly {
     void (*combine)(float x[CPU_WARP]);
-    int shuffles;
+    unsigned shuffles, number; /* number: another one for each, 1 to 31 */
 };
 
 /* Step marks, see cuda/steps.h. A team is the threads that do the work of one block of the

@@ -16,6 +16,11 @@ __thread struct cpu_now cpu_now;
 __thread struct worker *cpu_worker;
 static __thread struct threads *threads; /* the worker's */
 
+static struct cpu_fiber *scheduler(void)
+{
+    return threads->warp + threads->lanes;
+}
+
 /* A fiber leaves that to the scheduler: AddressSanitizer wants abort() on a stack it knows. */
 void cpu_stop(const char *file, int line, const char *format, ...)
 {
@@ -26,14 +31,8 @@ void cpu_stop(const char *file, int line, const char *format, ...)
     threads->stop_file = file;
     threads->stop_line = line;
     if (cpu_worker->in_lane)
-        cpu_stack_switch(&cpu_now.running->stack, &threads->scheduler);
+        cpu_stack_switch(&cpu_now.running->stack, &scheduler()->stack);
     cpu_fail(&cpu_now, file, line, threads->stop_text);
-}
-
-/* Do all lanes of the warp run, one after the other? */
-static inline bool in_order(void)
-{
-    return cpu_now.end != threads->warp;
 }
 
 /* Not what the lanes before this one wait for: those are told, now that cpu_now.waiting no
@@ -46,30 +45,26 @@ static void wait_alone(const struct cpu_waiting *waiting)
     cpu_now.alike = cpu_now.lane;
 }
 
-/* NULL: all have run. */
-static struct cpu_fiber *next_lane(struct cpu_fiber *fiber)
+static struct cpu_fiber *next_ready(void)
 {
-    if (in_order())
-        return fiber + 1 < cpu_now.end ? fiber + 1 : NULL;
     threads->ready &= threads->ready - 1;
-    return threads->ready ? &threads->warp[__builtin_ctz(threads->ready)] : NULL;
+    return threads->ready ? &threads->warp[__builtin_ctz(threads->ready)] : scheduler();
 }
 
-struct cpu_stack *cpu_wait_slowly(enum cpu_wait wait, unsigned mask,
-                                  const struct cpu_butterfly *butterfly, const char *file,
-                                  int line)
+struct cpu_fiber *cpu_wait_slowly(uint32_t what, unsigned mask,
+                                  const struct cpu_butterfly *butterfly, const char *file)
 {
-    const struct cpu_waiting waiting = {wait, line, file, butterfly, mask};
-    struct cpu_fiber *fiber = cpu_now.running, *next = next_lane(fiber);
-    if (!in_order())
-        fiber->waiting = waiting;
-    else if (!cpu_waits_alike(wait, mask, butterfly, file, line))
+    const struct cpu_waiting waiting = {what, mask, file, butterfly};
+    struct cpu_fiber *fiber = cpu_now.running, *next = fiber + 1;
+    if (threads->in_order) {
         wait_alone(&waiting);
-    if (!next)
-        return &threads->scheduler;
+    } else {
+        fiber->waiting = waiting;
+        next = next_ready();
+    }
     cpu_now.lane = (int)(next - threads->warp);
     cpu_now.running = next;
-    return &next->stack;
+    return fiber;
 }
 
 void cpu_pause(const char *file, int line)
@@ -92,64 +87,57 @@ static void worker_make(void)
     cpu_worker = worker;
     char *stacks = stack_map(CPU_MAX_THREADS * stack_pitch());
     for (int n = 0; n < CPU_MAX_THREADS; n++)
-        stack_make(&threads->fiber[n].stack, stacks, n, fiber_main);
+        stack_make(&threads->fibers[n / CPU_WARP].lane[n % CPU_WARP].stack, stacks, n,
+                   fiber_main);
     cpu_shared_make(worker);
 }
 
 /* All lanes that can, until each waits. */
 static void run_lanes(void)
 {
-    const unsigned all = 0xffffffff >> (CPU_WARP - threads->lanes);
-    const bool some = threads->ready != all;
-    cpu_now.end = threads->warp + (some ? 0 : threads->lanes);
-    cpu_now.alike = some ? threads->lanes : 0;
+    threads->in_order = threads->ready == 0xffffffff >> (CPU_WARP - threads->lanes);
+    if (!threads->in_order)
+        cpu_now.waiting = (struct cpu_waiting){.what = CPU_PAUSED};
+    cpu_now.alike = threads->in_order ? 0 : threads->lanes;
     cpu_now.lane = __builtin_ctz(threads->ready);
     cpu_now.running = &threads->warp[cpu_now.lane];
     cpu_worker->rounds++;
     cpu_worker->in_lane = true;
-    cpu_stack_switch(&threads->scheduler, &cpu_now.running->stack);
+    cpu_stack_switch(&scheduler()->stack, &cpu_now.running->stack);
     cpu_worker->in_lane = false;
     threads->ready = 0;
     if (threads->stop_file)
         cpu_fail(&cpu_now, threads->stop_file, threads->stop_line, threads->stop_text);
 }
 
-/* Of the first lane that does not end and has made too many. */
-static void check_limit(const int64_t operations[CPU_WARP])
+/* Of the first lane that ran and does not end. */
+static void stop_endless(uint32_t ran, int64_t operations)
 {
     for (int lane = 0; lane < threads->lanes; lane++) {
         const struct cpu_waiting *waiting = cpu_waiting_of(threads, lane);
         cpu_now.running = &threads->warp[lane];
-        if (waiting->wait != CPU_DONE && operations[lane] > cpu_options.step_limit)
-            cpu_stop(waiting->file, waiting->line,
+        if (ran >> lane & 1 && cpu_wait_of(waiting) != CPU_DONE)
+            cpu_stop(waiting->file, cpu_line_of(waiting),
                      "has made %lld accesses and waits and goes on: does the kernel end? (step "
                      "limit)",
-                     (long long)operations[lane]);
+                     (long long)operations);
     }
 }
 
 /* What the lanes that ran have done: some accesses, and one wait each. */
 static void add_operations(uint32_t ran)
 {
-    int64_t *sum = &threads->operations[cpu_now.warp * CPU_WARP], left = 0;
-    const int64_t limit = cpu_options.step_limit;
-    uint32_t operations[CPU_WARP];
-    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
-        operations[lane] = ran >> lane & 1;
-    cpu_requests_merge(operations, cpu_worker);
-    for (int lane = 0; lane < CPU_WARP; lane++) {
-        sum[lane] += operations[lane];
-        left |= limit - sum[lane];
-    }
-    if (left < 0) /* for one of them */
-        check_limit(sum);
+    int64_t *sum = &threads->operations[cpu_now.warp];
+    *sum += 1 + cpu_requests_merge(cpu_worker);
+    if (*sum > cpu_options.step_limit)
+        stop_endless(ran, *sum);
 }
 
-static void run_warp(int warp, int lanes)
+static void run_warp(int warp)
 {
-    threads->warp = &threads->fiber[warp * CPU_WARP];
-    threads->lanes = lanes;
-    threads->ready = 0xffffffff >> (CPU_WARP - lanes);
+    threads->warp = cpu_first_lane(threads, warp);
+    threads->lanes = cpu_lanes_of(threads, warp);
+    threads->ready = 0xffffffff >> (CPU_WARP - threads->lanes);
     cpu_now.warp = warp;
     cpu_shared_stretch();
     do {
@@ -159,34 +147,32 @@ static void run_warp(int warp, int lanes)
     } while (cpu_release_warp(threads));
 }
 
-static void run_block(int count)
+static void run_block(void)
 {
     do {
-        for (int warp = 0; warp * CPU_WARP < count; warp++) {
-            const int left = count - warp * CPU_WARP;
-            run_warp(warp, left < CPU_WARP ? left : CPU_WARP);
-        }
-    } while (cpu_pass_barrier(threads, count));
+        for (int warp = 0; warp * CPU_WARP < threads->count; warp++)
+            run_warp(warp);
+    } while (cpu_pass_barrier(threads));
 }
 
-static void number_threads(struct cpu_fiber *fiber, struct cpu_index block)
+static void number_threads(struct cpu_index block)
 {
-    struct cpu_index at;
-    for (at.z = 0; at.z < block.z; at.z++)
-        for (at.y = 0; at.y < block.y; at.y++)
-            for (at.x = 0; at.x < block.x; at.x++)
-                (fiber++)->index = at;
+    for (int n = 0; n < threads->count; n++) {
+        const unsigned number = (unsigned)n;
+        cpu_fiber_of(threads, n)->index = (struct cpu_index){
+            number % block.x, number / block.x % block.y, number / block.x / block.y};
+    }
 }
 
 /* Of one OpenMP thread: its share of the blocks. */
 static void run_blocks(const struct cpu_grid *grid)
 {
     const int64_t blocks = (int64_t)grid->grid.x * grid->grid.y * grid->grid.z;
-    const int count = (int)(grid->block.x * grid->block.y * grid->block.z);
     if (!cpu_worker)
         worker_make();
     struct worker *worker = cpu_worker;
     threads->grid = grid;
+    threads->count = (int)(grid->block.x * grid->block.y * grid->block.z);
     cpu_now.launch++;
     cpu_now.kernel = grid->kernel;
     cpu_now.file = grid->file;
@@ -194,8 +180,8 @@ static void run_blocks(const struct cpu_grid *grid)
     cpu_now.block_dim = grid->block;
     cpu_now.observed = !cpu_options.unobserved;
     cpu_now.traced = cpu_options.step_log;
-    cpu_now.running = threads->fiber;
-    number_threads(threads->fiber, grid->block);
+    cpu_now.running = cpu_first_lane(threads, 0);
+    number_threads(grid->block);
     cpu_access_begin(worker);
     cpu_watch_worker(worker, &cpu_now);
 #pragma omp for schedule(dynamic)
@@ -205,8 +191,8 @@ static void run_blocks(const struct cpu_grid *grid)
         cpu_now.block.z = (unsigned)(n / grid->grid.x / grid->grid.y);
         cpu_shared_block(worker, grid->shared_bytes);
         cpu_steps_block(worker);
-        memset(threads->operations, 0, (size_t)count * sizeof threads->operations[0]);
-        run_block(count);
+        memset(threads->operations, 0, sizeof threads->operations);
+        run_block();
     }
 }
 

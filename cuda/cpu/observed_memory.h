@@ -37,10 +37,9 @@ CPU_INLINE void cpu_observe(const void *at, int bytes, enum cpu_way way, const c
 {
     const struct cpu_kind kind = {way, shared, bytes};
     const uint64_t site = cpu_site(way, shared, bytes, line, origin);
-    if (!cpu_now.observed)
+    if (!CPU_LIKELY(cpu_now.observed))
         return;
-    if (!cpu_may_be_quick(kind) ||
-        __builtin_expect(!cpu_access_quickly(at, kind, site, file), 0))
+    if (!cpu_may_be_quick(kind) || !CPU_LIKELY(cpu_access_quickly(at, kind, site, file)))
         cpu_access(at, site, file);
 }
 

@@ -81,7 +81,8 @@ static bool costs_the_same(const struct request *r, const struct cpu_place *plac
 {
     const uint32_t *a = r->offset, *b = place->known_offset;
     const uint32_t shift = a[0] - b[0];
-    uint32_t other = shift % (place->kind.shared ? BANK_BYTES : SECTOR_BYTES);
+    /* powers of two, for % would be a division */
+    uint32_t other = shift & ((place->kind.shared ? BANK_BYTES : SECTOR_BYTES) - 1);
     for (int lane = 0; lane < CPU_WARP; lane++)
         other |= (a[lane] - b[lane]) ^ shift;
     return other == 0 && r->active == place->known_active;
@@ -107,76 +108,76 @@ static void add_request(struct cpu_place *place, const struct request *request)
     sum->least_wavefronts += cost->least_wavefronts;
 }
 
-static struct request request_of(const struct cpu_place *place, uint32_t n, uint32_t fewest)
+/* made: accesses of each lane, not known where all have made n. */
+static struct request request_of(const struct cpu_place *place, uint32_t n, uint32_t fewest,
+                                 const uint32_t made[CPU_WARP])
 {
     struct request request = {0xffffffff, place->offset + (size_t)n * CPU_WARP};
     if (n < fewest)
         return request;
     request.active = 0;
     for (uint32_t lane = 0; lane < CPU_WARP; lane++)
-        request.active |= (uint32_t)(n < place->next[lane] / CPU_WARP) << lane;
+        request.active |= (uint32_t)(n < made[lane]) << lane;
     return request;
+}
+
+static uint32_t made_by(const struct cpu_place *place, int lane)
+{
+    return (uint32_t)(place->next[lane] - place->offset) / CPU_WARP;
 }
 
 /* Do some lanes of the warp make fewer accesses than others? */
 static bool made_unlike(const struct cpu_place *place)
 {
-    uint32_t other = 0;
-    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
-        other |= place->next[lane] ^ (place->next[0] + lane);
+    uintptr_t other = 0;
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        other |= (uintptr_t)place->next[lane] ^ (uintptr_t)(place->next[0] + lane);
     return other != 0;
 }
 
-/* most, fewest <- accesses of a lane. */
-static void find_extremes(uint32_t *most, uint32_t *fewest, struct cpu_place *place)
+/* made <- accesses of each lane; most, fewest <- of a lane. */
+static void find_extremes(uint32_t made[CPU_WARP], uint32_t *most, uint32_t *fewest,
+                          struct cpu_place *place)
 {
     uint32_t least = UINT32_MAX; /* without those that were never here */
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        made[lane] = made_by(place, lane);
     for (int lane = 0; lane < CPU_WARP; lane++) {
-        const uint32_t made = place->next[lane] / CPU_WARP;
-        *most = made > *most ? made : *most;
-        *fewest = made < *fewest ? made : *fewest;
-        least = made - 1 < least ? made - 1 : least;
+        *most = made[lane] > *most ? made[lane] : *most;
+        *fewest = made[lane] < *fewest ? made[lane] : *fewest;
+        least = made[lane] - 1 < least ? made[lane] - 1 : least;
     }
     place->uneven |= *most > least + 2;
 }
 
-static void merge_place(struct cpu_place *place)
+void cpu_requests_clear(struct cpu_place *place)
 {
-    uint32_t most = place->next[0] / CPU_WARP, fewest = most;
+    place->end = place->offset;
+    for (int lane = 0; lane < CPU_WARP; lane++)
+        place->next[lane] = place->offset + lane;
+}
+
+/* Returns how many accesses the lane with the most has made. */
+static uint32_t merge_place(struct cpu_place *place)
+{
+    uint32_t made[CPU_WARP], most = made_by(place, 0), fewest = most;
     if (made_unlike(place))
-        find_extremes(&most, &fewest, place);
+        find_extremes(made, &most, &fewest, place);
     for (uint32_t n = 0; n < most; n++) {
-        const struct request request = request_of(place, n, fewest);
+        const struct request request = request_of(place, n, fewest, made);
         if (!costs_the_same(&request, place))
             know_cost(place, &request);
         add_request(place, &request);
     }
-}
-
-void cpu_requests_clear(struct cpu_place *place)
-{
-    for (uint32_t lane = 0; lane < CPU_WARP; lane++)
-        place->next[lane] = lane;
-}
-
-static void merge_touched(uint32_t operations[restrict CPU_WARP], struct cpu_place *place)
-{
-    merge_place(place);
-    for (int lane = 0; lane < CPU_WARP; lane++)
-        operations[lane] += place->next[lane] / CPU_WARP;
     cpu_requests_clear(place);
+    return most;
 }
 
-void cpu_requests_merge(uint32_t operations[CPU_WARP], struct worker *worker)
+uint32_t cpu_requests_merge(struct worker *worker)
 {
-    for (int first = 0; first < worker->places; first += (int)sizeof(uint64_t)) {
-        uint64_t some; /* flags at once: few are set */
-        memcpy(&some, &cpu_now.touched[first], sizeof some);
-        if (some == 0)
-            continue;
-        for (int n = first; n < first + (int)sizeof some; n++)
-            if (cpu_now.touched[n])
-                merge_touched(operations, &worker->place[n]);
-        memset(&cpu_now.touched[first], 0, sizeof some);
-    }
+    uint32_t most = 0;
+    for (int n = 0; n < worker->touches; n++)
+        most += merge_place(worker->touched[n]);
+    worker->touches = 0;
+    return most;
 }

@@ -16,7 +16,7 @@ enum {
     WORDS = 2 * CPU_SHARED_HALF / CPU_WORD,
     MOST_STATIC = 48 * 1024,
     BETWEEN_ARRAYS = 256,    /* bytes around a static array that belong to none */
-    STAMP_LIMIT = 0x7fffffff /* the next block may begin with stamp 1 again */
+    STAMP_LIMIT = 0x3fffffff /* the next block may begin with stamp 1 again */
 };
 
 void cpu_shared_make(struct worker *worker)
@@ -161,11 +161,11 @@ static inline void check_reads(const struct cpu_word *word, uint32_t n,
                                const struct cpu_place *place, unsigned self)
 {
     const uint32_t others = word->read_lanes & ~(1u << self % CPU_WARP);
-    if (word->read_stamp < cpu_now.epoch_stamp)
+    if (cpu_read_at(word) < cpu_now.epoch_stamp)
         return;
     if (read_warp(word) != self / CPU_WARP)
         stop_read(place, n, word, word->read_lanes);
-    if (word->read_stamp == cpu_now.stamp && others)
+    if (cpu_read_at(word) == cpu_now.stamp && others)
         stop_read(place, n, word, others);
 }
 
@@ -194,9 +194,13 @@ void cpu_shared_check(struct worker *worker, uint32_t offset, const struct cpu_p
             stop_written(place, n, word);
         if (way == CPU_LOAD) {
             cpu_shared_note_read(word, place->number);
+            if (word->write_stamp >= cpu_now.epoch_stamp)
+                word->read_stamp |= CPU_UNSETTLED;
             continue;
         }
         check_reads(word, n, place, self);
+        if (word->read_stamp == cpu_now.stamp)
+            word->read_stamp |= CPU_UNSETTLED;
         if (way == CPU_REDUCE && write_stays(worker, word, self))
             continue;
         word->write_stamp = cpu_now.stamp;

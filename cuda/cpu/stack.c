@@ -53,11 +53,11 @@ static void cpu_stack_jump(struct cpu_stack *from, struct cpu_stack *to)
 
 static void prepare(struct cpu_stack *stack, char *bottom, size_t bytes, void (*begin)(void))
 {
-    /* where to go, and where that would return to: nowhere */
-    void **top = (void **)(bottom + bytes) - 2;
-    memcpy(&top[0], &begin, sizeof begin);
-    top[1] = NULL;
+    /* as if called from nowhere */
+    void **top = (void **)(bottom + bytes) - 1;
+    *top = NULL;
     stack->top = top;
+    memcpy(&stack->instruction, &begin, sizeof begin);
 }
 
 #endif

@@ -24,7 +24,7 @@ struct cpu_stack {
 #ifdef FLASHLAB_SWAPCONTEXT
     ucontext_t context;
 #else
-    void *top;
+    void *top, *instruction, *frame; /* rsp, rip, rbp */
 #endif
 #ifdef WITH_ASAN
     const void *bottom;
@@ -77,21 +77,22 @@ static inline const void *cpu_stack_top(const struct cpu_stack *stack)
 
 /* swapcontext() asks the kernel for the signal mask each time, twenty times the cost of this.
  * Inline, so that what is not needed afterwards is not kept, and what is keeps the compiler's
- * place; the processor foresees where each jump leads, for most wait after the same wait. Not
- * for code with a red zone: what lies below the top is lost. top is the first member. */
+ * place; the processor foresees where each jump leads, for most wait after the same wait. */
 static inline __attribute__((always_inline)) void cpu_stack_jump(struct cpu_stack *from,
                                                                  struct cpu_stack *to)
 {
-    __asm__ volatile("push %%rbp\n\t"
-                     "lea 1f(%%rip), %%rax\n\t"
-                     "push %%rax\n\t"
-                     "mov %%rsp, (%0)\n\t"
-                     "mov (%1), %%rsp\n\t"
-                     "pop %%rax\n\t"
-                     "jmp *%%rax\n"
-                     "1:\tpop %%rbp"
+    __asm__ volatile("lea 1f(%%rip), %%rax\n\t"
+                     "mov %%rax, %c[instruction](%0)\n\t"
+                     "mov %%rbp, %c[frame](%0)\n\t"
+                     "mov %%rsp, %c[top](%0)\n\t"
+                     "mov %c[top](%1), %%rsp\n\t"
+                     "mov %c[frame](%1), %%rbp\n\t"
+                     "jmp *%c[instruction](%1)\n"
+                     "1:"
                      : "+D"(from), "+S"(to)
-                     :
+                     : [top] "i"(offsetof(struct cpu_stack, top)),
+                       [frame] "i"(offsetof(struct cpu_stack, frame)),
+                       [instruction] "i"(offsetof(struct cpu_stack, instruction))
                      : "rax", "rbx", "rcx", "rdx", "r8", "r9", "r10", "r11", "r12", "r13",
                        "r14", "r15", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6",
                        "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14",

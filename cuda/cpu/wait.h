@@ -9,39 +9,39 @@
 extern "C" {
 #endif
 
-/* The first lane to wait for this, the last one to wait, or one of few that run: who goes on?
- */
-struct cpu_stack *cpu_wait_slowly(enum cpu_wait wait, unsigned mask,
-                                  const struct cpu_butterfly *butterfly, const char *file,
-                                  int line);
+/* The first lane to wait for this, or one of few that run. Returns its fiber; cpu_now.running
+ * is the one that goes on. */
+struct cpu_fiber *cpu_wait_slowly(uint32_t what, unsigned mask,
+                                  const struct cpu_butterfly *butterfly, const char *file);
 
 /* Is that what the lane before waits for? Compares what a kind of wait has. */
-CPU_INLINE bool cpu_waits_alike(enum cpu_wait wait, unsigned mask,
-                                const struct cpu_butterfly *butterfly, const char *file,
-                                int line)
+CPU_INLINE bool cpu_waits_alike(enum cpu_wait wait, uint32_t what, unsigned mask,
+                                const char *file)
 {
     const struct cpu_waiting *before = &cpu_now.waiting;
-    if (wait == CPU_DONE)
-        return before->wait == CPU_DONE;
-    return line == before->line && file == before->file &&
-           (wait == CPU_AT_BUTTERFLY ? butterfly == before->butterfly : wait == before->wait) &&
-           ((wait != CPU_AT_EXCHANGE && wait != CPU_AT_WARP_BARRIER) || mask == before->mask);
+    const bool waits_for_mask = wait == CPU_AT_EXCHANGE || wait == CPU_AT_WARP_BARRIER;
+    return CPU_LIKELY(before->what == what) &&
+           (wait == CPU_DONE || CPU_LIKELY(before->file == file)) &&
+           (!waits_for_mask || CPU_LIKELY(before->mask == mask));
 }
 
-/* The next lane goes on at once: the scheduler comes in when all have run. */
+/* The next lane goes on at once; after the last one it is the scheduler. */
 CPU_INLINE void cpu_wait_for(enum cpu_wait wait, unsigned mask,
                              const struct cpu_butterfly *butterfly, const char *file, int line)
 {
-    struct cpu_fiber *fiber = cpu_now.running, *next = fiber + 1;
-    struct cpu_stack *to = &next->stack;
-    if (next < cpu_now.end && cpu_waits_alike(wait, mask, butterfly, file, line)) {
+    const uint32_t what = cpu_what(wait, butterfly ? butterfly->number : 0, line);
+    struct cpu_fiber *fiber, *next;
+    if (cpu_waits_alike(wait, what, mask, file)) {
+        fiber = cpu_now.running;
+        next = fiber + 1;
         cpu_now.lane++;
         cpu_now.running = next;
         __builtin_prefetch(cpu_stack_top(&next[1].stack)); /* others have been used since */
     } else {
-        to = cpu_wait_slowly(wait, mask, butterfly, file, line);
+        fiber = cpu_wait_slowly(what, mask, butterfly, file);
+        next = cpu_now.running;
     }
-    cpu_stack_switch(&fiber->stack, to);
+    cpu_stack_switch(&fiber->stack, &next->stack);
 }
 
 CPU_INLINE void cpu_end_thread(void)

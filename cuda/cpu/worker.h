@@ -26,6 +26,8 @@ struct worker {
     /* access.c, requests.c */
     int places;
     struct cpu_place place[CPU_MAX_PLACES];
+    int touches; /* places with accesses that are not requests yet */
+    struct cpu_place *touched[CPU_MAX_PLACES];
     int64_t rounds; /* how often the lanes of a warp began to run */
     int64_t read_bytes[CPU_MAX_THREADS], written_bytes[CPU_MAX_THREADS]; /* HBM, of the block */
     struct cpu_launch_counts counts;
@@ -58,9 +60,9 @@ void cpu_counts_join(struct cpu_launch_counts *launch, const struct worker *work
 /* access.c: the worker begins a launch. */
 void cpu_access_begin(struct worker *worker);
 
-/* requests.c: the warp has converged, so that what is pending becomes requests. operations <-
- * the accesses of each lane added. */
-void cpu_requests_merge(uint32_t operations[CPU_WARP], struct worker *worker);
+/* requests.c: the warp has converged, so that what is pending becomes requests. Returns how
+ * many accesses a lane has made at most. */
+uint32_t cpu_requests_merge(struct worker *worker);
 /* The place has nothing pending. */
 void cpu_requests_clear(struct cpu_place *place);
 
