@@ -1,9 +1,9 @@
 /* Notices a kernel that runs on without an access to memory or a wait, which nothing else
- * counts: a thread looks at the workers every second while a grid runs. */
-#include <errno.h>
+ * counts: a thread looks at the workers every second while a grid runs. The process has one,
+ * for a launch that started it and waited for its end would take longer than a small grid. */
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "core/status.h"
 #include "cuda/cpu/worker.h"
@@ -11,9 +11,8 @@
 enum { MAX_WORKERS = 1024 };
 
 static struct {
-    pthread_t thread;
+    pid_t process; /* that has the thread: fork() does not give it to a child */
     pthread_mutex_t lock;
-    pthread_cond_t ended;
     bool running;
     int workers;
     struct watched {
@@ -23,7 +22,7 @@ static struct {
         int lane;
         int silent; /* looks since it did anything */
     } watched[MAX_WORKERS];
-} dog = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+} dog;
 
 static void stop_silent(const struct watched *w)
 {
@@ -53,25 +52,33 @@ static void look(struct watched *w)
 
 static void *watch(void *unused)
 {
-    struct timespec next;
-    clock_gettime(CLOCK_REALTIME, &next);
-    pthread_mutex_lock(&dog.lock);
-    while (dog.running) {
-        next.tv_sec++;
-        while (dog.running && pthread_cond_timedwait(&dog.ended, &dog.lock, &next) != ETIMEDOUT)
-            ;
+    for (;;) {
+        sleep(1);
+        pthread_mutex_lock(&dog.lock);
         for (int n = 0; dog.running && n < dog.workers; n++)
             look(&dog.watched[n]);
+        pthread_mutex_unlock(&dog.lock);
     }
-    pthread_mutex_unlock(&dog.lock);
     return unused;
+}
+
+static void start(void)
+{
+    pthread_t thread;
+    pthread_mutex_init(&dog.lock, NULL);
+    CHECK(pthread_create(&thread, NULL, watch, NULL) == 0, "no thread for the watchdog");
+    pthread_detach(thread);
+    dog.process = getpid();
 }
 
 void cpu_watch_begin(void)
 {
+    if (dog.process != getpid())
+        start();
+    pthread_mutex_lock(&dog.lock);
     dog.workers = 0;
     dog.running = true;
-    CHECK(pthread_create(&dog.thread, NULL, watch, NULL) == 0, "no thread for the watchdog");
+    pthread_mutex_unlock(&dog.lock);
 }
 
 void cpu_watch_worker(const struct worker *worker, const struct cpu_now *now)
@@ -86,7 +93,5 @@ void cpu_watch_end(void)
 {
     pthread_mutex_lock(&dog.lock);
     dog.running = false;
-    pthread_cond_signal(&dog.ended);
     pthread_mutex_unlock(&dog.lock);
-    pthread_join(dog.thread, NULL);
 }
