@@ -71,26 +71,29 @@ struct race {
 #define IN_WARP "no __syncwarp() or __syncthreads() between\n"
 #define IN_BLOCK "no __syncthreads() between\n"
 static const struct race races[] = {
-    {WRITES_OF_TWO_WARPS, "/* two warps */", "32", "writes element 0 of s", "0", "writes",
-     "/* two warps */", IN_BLOCK},
-    {WRITES_OF_ONE_WARP, "/* one warp */", "1", "writes element 0 of s", "0", "writes",
-     "/* one warp */", IN_WARP},
-    {WRITE_THEN_READ, "/* read by the other warp */", "32", "reads element 0 of s", "0",
-     "writes", "/* written by another warp */", IN_BLOCK},
-    {WRITE_THEN_READ_IN_WARP, "/* read by another lane */", "1", "reads element 0 of s", "0",
-     "writes", "/* written by a lane */", IN_WARP},
-    {READ_THEN_WRITE, "/* written by the other warp */", "32", "writes element 32 of s", "0",
-     "reads", "/* read by a warp */", IN_BLOCK},
+    {WRITES_OF_TWO_WARPS, "/* two warps */", "32", "writes element 0 of s", "thread (0, 0, 0)",
+     "writes", "/* two warps */", IN_BLOCK},
+    {WRITES_OF_ONE_WARP, "/* one warp */", "1", "writes element 0 of s", "thread (0, 0, 0)",
+     "writes", "/* one warp */", IN_WARP},
+    {WRITE_THEN_READ, "/* read by the other warp */", "32", "reads element 0 of s",
+     "thread (0, 0, 0)", "writes", "/* written by another warp */", IN_BLOCK},
+    {WRITE_THEN_READ_IN_WARP, "/* read by another lane */", "1", "reads element 0 of s",
+     "thread (0, 0, 0)", "writes", "/* written by a lane */", IN_WARP},
+    {READ_THEN_WRITE, "/* written by the other warp */", "32", "writes element 32 of s",
+     "thread (0, 0, 0)", "reads", "/* read by a warp */", IN_BLOCK},
     {READ_THEN_WRITE_IN_WARP, "/* written by another lane */", "1", "writes element 1 of s",
-     "0", "reads", "/* read by a lane */", IN_WARP},
-    {SHUFFLE_BETWEEN, "/* read after the shuffle */", "0", "reads element 1 of s", "1",
-     "writes", "/* written before the shuffle */", IN_WARP},
-    {STORE_THEN_ATOMIC, "/* atomic after it */", "1", "writes element 0 of s", "0", "writes",
-     "/* plain store */", IN_WARP},
-    {ATOMIC_THEN_STORE, "/* store after it */", "40", "writes element 0 of s", "0", "writes",
-     "/* atomic before */", IN_BLOCK},
-    {ATOMIC_THEN_LOAD, "/* load after them */", "63", "reads element 0 of s", "0", "writes",
-     "/* atomics of all */", IN_BLOCK},
+     "thread (0, 0, 0)", "reads", "/* read by a lane */", IN_WARP},
+    {SHUFFLE_BETWEEN, "/* read after the shuffle */", "0", "reads element 1 of s",
+     "thread (1, 0, 0)", "writes", "/* written before the shuffle */", IN_WARP},
+    {STORE_THEN_ATOMIC, "/* atomic after it */", "1", "writes element 0 of s",
+     "thread (0, 0, 0)", "writes", "/* plain store */", IN_WARP},
+    {ATOMIC_THEN_STORE, "/* store after it */", "40", "writes element 0 of s",
+     "thread (0, 0, 0)", "writes", "/* atomic before */", IN_BLOCK},
+    {ATOMIC_THEN_LOAD, "/* load after them */", "63", "reads element 0 of s",
+     "thread (0, 0, 0)", "writes", "/* atomics of all */", IN_BLOCK},
+    {STORE_BEFORE_ATOMICS, "/* atomic of another warp */", "40", "writes element 0 of s",
+     "a thread of warp 0", "has stored to before the atomic", "/* after its own store */",
+     IN_BLOCK},
 };
 
 static void assert_race(const struct race *race)
@@ -100,8 +103,8 @@ static void assert_race(const struct race *race)
     snprintf(start, sizeof start,
              "%s:%d: bug: kernel, block (0, 0, 0), thread (%s, 0, 0): race: %s", MEMORY,
              line_of(MEMORY, race->at), race->thread, race->what);
-    snprintf(other, sizeof other, ", which thread (%s", race->other);
-    snprintf(at, sizeof at, ", 0, 0) %s at %s:%d, ", race->did, MEMORY,
+    snprintf(other, sizeof other, ", which %s", race->other);
+    snprintf(at, sizeof at, " %s at %s:%d, ", race->did, MEMORY,
              line_of(MEMORY, race->other_at));
     assert_says(&fault, start, other, at, race->missing, NULL);
 }

@@ -43,7 +43,9 @@ static inline unsigned cpu_slot(uint64_t site)
 /* What is known of a word of shared memory: 16 bytes, for there are many. Stamps grow with
  * every stretch of a warp between two barriers or __syncwarp(). */
 struct cpu_word {
-    uint32_t write_stamp; /* of the last */
+    /* Of the last; plus CPU_STORED if that is an atomic, and its warp has stored in an earlier
+     * stretch since the block's last barrier. */
+    uint32_t write_stamp;
     /* So, plus CPU_UNSETTLED if the word has been written since the block's last barrier: what
      * reads it now is to be checked even if others have read it at that stamp. */
     uint32_t read_stamp;
@@ -53,6 +55,7 @@ struct cpu_word {
      * where: read_warp + 2^5 read_by_others + 2^6 read_place */
     uint32_t reader : 14;
 };
+#define CPU_STORED 0x80000000u
 #define CPU_UNSETTLED 0x80000000u
 enum { CPU_READ_WARP = 31, CPU_READ_BY_OTHERS = 32, CPU_READ_PLACE_SHIFT = 6 };
 

@@ -150,11 +150,43 @@ static void stop_unwritten(const struct cpu_place *place, uint32_t n)
              cpu_called_at(&place->at).text);
 }
 
+/* A store of the writer's warp; which lane's is not known. */
+static void stop_stored(const struct cpu_place *place, uint32_t n, const struct cpu_word *word)
+{
+    char text[64];
+    snprintf(text, sizeof text, "a thread of warp %d", word->writer / CPU_WARP);
+    stop_race(place, n, text, "has stored to before the atomic", word->write_place,
+              "__syncthreads()");
+}
+
+static inline uint32_t written_at(const struct cpu_word *word)
+{
+    return word->write_stamp & ~CPU_STORED;
+}
+
 /* Has nothing ordered the word's last write, by another thread, before now? */
 static inline bool written_beside(const struct cpu_word *word, unsigned self)
 {
-    return word->write_stamp >= cpu_now.epoch_stamp && word->writer != self &&
-           (word->write_stamp == cpu_now.stamp || word->writer / CPU_WARP != self / CPU_WARP);
+    return written_at(word) >= cpu_now.epoch_stamp && word->writer != self &&
+           (written_at(word) == cpu_now.stamp || word->writer / CPU_WARP != self / CPU_WARP);
+}
+
+static inline bool is_atomic(const struct worker *worker, const struct cpu_word *word)
+{
+    return worker->place[word->write_place].kind.way == CPU_REDUCE;
+}
+
+/* Stops if the last write, or one of its warp before, races with the running thread's access.
+ */
+static inline void check_writes(const struct worker *worker, const struct cpu_word *word,
+                                uint32_t n, const struct cpu_place *place, unsigned self)
+{
+    if (!written_beside(word, self))
+        return;
+    if (place->kind.way != CPU_REDUCE || !is_atomic(worker, word))
+        stop_written(place, n, word);
+    if (word->write_stamp & CPU_STORED && word->writer / CPU_WARP != self / CPU_WARP)
+        stop_stored(place, n, word);
 }
 
 static inline void check_reads(const struct cpu_word *word, uint32_t n,
@@ -176,8 +208,18 @@ static inline bool write_stays(const struct worker *worker, const struct cpu_wor
                                unsigned self)
 {
     return written_beside(word, self) ||
-           (word->write_stamp == cpu_now.stamp &&
-            worker->place[word->write_place].kind.way == CPU_STORE);
+           (written_at(word) == cpu_now.stamp && !is_atomic(worker, word));
+}
+
+static inline void note_write(const struct worker *worker, struct cpu_word *word,
+                              const struct cpu_place *place, unsigned self)
+{
+    const bool stored = written_at(word) >= cpu_now.epoch_stamp &&
+                        (word->write_stamp & CPU_STORED || !is_atomic(worker, word));
+    const bool hides = place->kind.way == CPU_REDUCE && stored;
+    word->write_stamp = cpu_now.stamp | (hides ? CPU_STORED : 0);
+    word->writer = self & 1023;
+    word->write_place = place->number & (CPU_MAX_PLACES - 1);
 }
 
 void cpu_shared_check(struct worker *worker, uint32_t offset, const struct cpu_place *place)
@@ -187,24 +229,19 @@ void cpu_shared_check(struct worker *worker, uint32_t offset, const struct cpu_p
     const uint32_t end = offset + (uint32_t)place->kind.bytes;
     for (uint32_t n = offset / CPU_WORD; n * CPU_WORD < end; n++) {
         struct cpu_word *word = &place->words[n];
-        if (way != CPU_STORE && word->write_stamp < cpu_now.block_stamp)
+        if (way != CPU_STORE && written_at(word) < cpu_now.block_stamp)
             stop_unwritten(place, n);
-        if (written_beside(word, self) &&
-            (way != CPU_REDUCE || worker->place[word->write_place].kind.way != CPU_REDUCE))
-            stop_written(place, n, word);
+        check_writes(worker, word, n, place, self);
         if (way == CPU_LOAD) {
             cpu_shared_note_read(word, place->number);
-            if (word->write_stamp >= cpu_now.epoch_stamp)
+            if (written_at(word) >= cpu_now.epoch_stamp)
                 word->read_stamp |= CPU_UNSETTLED;
             continue;
         }
         check_reads(word, n, place, self);
         if (word->read_stamp == cpu_now.stamp)
             word->read_stamp |= CPU_UNSETTLED;
-        if (way == CPU_REDUCE && write_stays(worker, word, self))
-            continue;
-        word->write_stamp = cpu_now.stamp;
-        word->writer = self & 1023;
-        word->write_place = place->number & (CPU_MAX_PLACES - 1);
+        if (way != CPU_REDUCE || !write_stays(worker, word, self))
+            note_write(worker, word, place, self);
     }
 }

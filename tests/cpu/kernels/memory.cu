@@ -117,6 +117,17 @@ static __global__ void atomic_then_load(Global<float> x)
     if (T == 63)
         x[0] = s[0]; /* load after them */
 }
+static __global__ void store_before_atomics(Global<float> x)
+{
+    __shared__ float s[1];
+    if (T == 1)
+        s[0] = x[0];
+    __syncwarp();
+    if (T == 1)
+        atomicAdd(&s[0], 1.0f); /* after its own store */
+    if (T == 40)
+        atomicAdd(&s[0], 1.0f); /* atomic of another warp */
+}
 
 static __global__ void unwritten_static(Global<float> x)
 {
@@ -213,6 +224,7 @@ static void (*const kernels[MEMORY_USES])(Global<float>) = {warp_barrier_orders,
                                                             store_then_atomic,
                                                             atomic_then_store,
                                                             atomic_then_load,
+                                                            store_before_atomics,
                                                             unwritten_static,
                                                             unwritten_dynamic,
                                                             unwritten_hbm,

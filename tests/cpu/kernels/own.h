@@ -52,6 +52,7 @@ enum memory_use {
     STORE_THEN_ATOMIC,
     ATOMIC_THEN_STORE,
     ATOMIC_THEN_LOAD,
+    STORE_BEFORE_ATOMICS,
     /* nobody has written */
     UNWRITTEN_STATIC,
     UNWRITTEN_DYNAMIC,
