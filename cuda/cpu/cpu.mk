@@ -88,10 +88,10 @@ OWN_OBJECTS := $(patsubst tests/cpu/%.cu,$(BUILD)/obj/cpu/tests/%.o,\
 
 # The libraries again: those that make adds to the objects of a test come after them.
 CPU_TESTS := $(patsubst %,$(BUILD)/tests/test_cpu_%,\
-               kernels bits vectors faults checks engine races)
+               kernels bits vectors faults checks engine races groups)
 $(BUILD)/tests/test_cpu_kernels $(BUILD)/tests/test_cpu_bits: $(call object,tests/cpu/run.c)
 $(BUILD)/tests/test_cpu_faults: $(call object,tests/cpu/message.c) $(PLANTED_OBJECTS) $(OWN_OBJECTS)
-$(BUILD)/tests/test_cpu_races: $(OWN_OBJECTS)
+$(BUILD)/tests/test_cpu_races $(BUILD)/tests/test_cpu_groups: $(OWN_OBJECTS)
 $(BUILD)/tests/test_cpu_checks $(BUILD)/tests/test_cpu_engine: $(call object,tests/cpu/message.c) $(OWN_OBJECTS)
 $(CPU_TESTS): $(BUILD)/tests/%: $(BUILD)/obj/tests/%.o $(CPU_LIBRARY) \
               $(call object,$(TEST_COMMON_SOURCES) $(COMMON_SOURCES)) $(LIBRARY)

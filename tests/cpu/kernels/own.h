@@ -107,6 +107,28 @@ struct script {
 };
 void launch_script(const struct script *script, float *x);
 
+/* groups.cu: blocks of up to 96 threads, which do the same. By step and thread: the lanes
+ * of its group, itself too (0: the step is not its); whose value it gets; which line it takes.
+ */
+enum { GROUP_STEPS = 10, GROUP_BLOCKS = 3, GROUP_THREADS = 96 };
+enum group_step {
+    GROUP_BLOCK_BARRIER, /* of all threads */
+    GROUP_WARP_BARRIER,
+    GROUP_SHUFFLE,
+    GROUP_TWO_SHUFFLES,
+    GROUP_BALLOT,
+    GROUP_SUM, /* of 32 lanes */
+};
+struct group_script {
+    enum group_step step[GROUP_STEPS];
+    int ends[GROUP_THREADS]; /* before that step */
+    unsigned mask[GROUP_STEPS][GROUP_THREADS];
+    int from[GROUP_STEPS][GROUP_THREADS]; /* a lane */
+    bool second[GROUP_STEPS][GROUP_THREADS];
+};
+/* x: GROUP_THREADS for each block. */
+void launch_groups(const struct group_script *script, unsigned *x, int threads);
+
 #ifdef __cplusplus
 }
 #endif
