@@ -244,10 +244,10 @@ static void test_kernels_that_do_not_end(void **state)
     const struct cpu_options few = {.step_limit = 100000}, soon = {.silent_seconds = 1};
     (void)state;
     assert_noticed(&(struct endless){ENDLESS_READS, 0, few}, "/* forever */",
-                   "endless_reads, block (1, 0, 0), thread (3, 0, 0): has made ",
+                   "endless_reads, block (1, 0, 0), thread (3, 0, 0): has made up to ",
                    " accesses and waits and goes on: does the kernel end? (step limit)\n");
     assert_noticed(&(struct endless){ENDLESS_WAITS, 0, few}, "/* again and again */",
-                   "endless_waits, block (0, 0, 0), thread (0, 0, 0): has made 100001 ",
+                   "endless_waits, block (0, 0, 0), thread (0, 0, 0): has made up to 100001 ",
                    "accesses and waits and goes on");
     assert_noticed(
         &(struct endless){ENDLESS_SILENCE, 1, soon}, "/* the last access */",

@@ -81,8 +81,8 @@ struct cpu_place {
     uint32_t number; /* of the worker's places */
     /* by lane, where its next offset goes: offset + CPU_WARP * accesses + lane */
     uint32_t *next[CPU_WARP];
-    uint32_t *offset; /* of each access in the array, by n and lane; owned */
-    size_t room;
+    uint32_t *offset;         /* of each access in the array, by n and lane; owned */
+    size_t room;              /* of offset[] */
     struct cpu_place *beside; /* the one before it in its slot */
     uint64_t site;
     struct cpu_where at;

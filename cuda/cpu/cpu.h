@@ -39,10 +39,10 @@ enum cpu_way { CPU_LOAD, CPU_STORE, CPU_REDUCE, CPU_WAYS };
 
 /* 0 stands for the default everywhere. */
 struct cpu_options {
-    bool unobserved;           /* results only: nothing is counted or checked */
-    int64_t shared_bytes;      /* that a block may have; default: 227 KB, as Hopper allows */
-    int64_t step_limit;        /* accesses and waits of a warp's busiest lane; default: 2^32 */
-    int silent_seconds;        /* without either; default: 20 */
+    bool unobserved;      /* results only: nothing is counted or checked */
+    int64_t shared_bytes; /* that a block may have; default: 227 KB, as Hopper allows */
+    int64_t step_limit;   /* accesses and waits that a lane of a warp may make; default: 2^32 */
+    int silent_seconds;   /* without either; default: 20 */
     struct step_log *step_log; /* gets the step records, in the simulator's order; NULL: none */
 };
 

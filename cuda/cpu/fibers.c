@@ -21,6 +21,12 @@ static struct cpu_fiber *scheduler(void)
     return threads->warp + threads->lanes;
 }
 
+/* Do all lanes of the warp run, one after the other? Else some are left out. */
+static inline bool in_order(void)
+{
+    return threads->ready == 0xffffffff >> (CPU_WARP - threads->lanes);
+}
+
 /* A fiber leaves that to the scheduler: AddressSanitizer wants abort() on a stack it knows. */
 void cpu_stop(const char *file, int line, const char *format, ...)
 {
@@ -56,7 +62,7 @@ struct cpu_fiber *cpu_wait_slowly(uint32_t what, unsigned mask,
 {
     const struct cpu_waiting waiting = {what, mask, file, butterfly};
     struct cpu_fiber *fiber = cpu_now.running, *next = fiber + 1;
-    if (threads->in_order) {
+    if (in_order()) {
         wait_alone(&waiting);
     } else {
         fiber->waiting = waiting;
@@ -95,10 +101,9 @@ static void worker_make(void)
 /* All lanes that can, until each waits. */
 static void run_lanes(void)
 {
-    threads->in_order = threads->ready == 0xffffffff >> (CPU_WARP - threads->lanes);
-    if (!threads->in_order)
+    if (!in_order())
         cpu_now.waiting = (struct cpu_waiting){.what = CPU_PAUSED};
-    cpu_now.alike = threads->in_order ? 0 : threads->lanes;
+    cpu_now.alike = in_order() ? 0 : threads->lanes;
     cpu_now.lane = __builtin_ctz(threads->ready);
     cpu_now.running = &threads->warp[cpu_now.lane];
     cpu_worker->rounds++;
@@ -118,8 +123,8 @@ static void stop_endless(uint32_t ran, int64_t operations)
         cpu_now.running = &threads->warp[lane];
         if (ran >> lane & 1 && cpu_wait_of(waiting) != CPU_DONE)
             cpu_stop(waiting->file, cpu_line_of(waiting),
-                     "has made %lld accesses and waits and goes on: does the kernel end? (step "
-                     "limit)",
+                     "has made up to %lld accesses and waits and goes on: does the kernel end? "
+                     "(step limit)",
                      (long long)operations);
     }
 }

@@ -20,7 +20,6 @@ struct threads {
     struct cpu_fiber *warp;                           /* that runs: its first lane */
     int lanes;
     unsigned ready; /* bit k: lane k goes on */
-    bool in_order;  /* all do, one after the other */
     /* CPU_PAUSED: that of each fiber says it */
     struct cpu_waiting of_warp[CPU_MAX_WARPS];
     int64_t operations[CPU_MAX_WARPS]; /* accesses and waits of a lane so far, at most */
